@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from agents.code_search.settings import SearchSettings
 from agents.llm.settings import ModelSettings
 from agents.retrieval.settings import RetrievalSettings
 from agents.sandbox.settings import SandboxSettings
@@ -69,6 +70,9 @@ class Config(BaseModel):
 
     retrieval: RetrievalSettings = Field(default_factory=RetrievalSettings)
     """How queries and codes are encoded for retrieval."""
+
+    search: SearchSettings = Field(default_factory=SearchSettings)
+    """How repositories are searched."""
 
 
 class _Environment(BaseSettings, Config):

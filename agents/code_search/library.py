@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from agents.code_search.agents import PAGE, Page
 from agents.code_search.index import Compare
+from agents.code_search.web import WebPassage
 from agents.repositories.reading import Repository
 from agents.repositories.units import Unit
+from store.errors import WorkbenchError
 
 PASSAGE = 1_000
 """The characters of a passage."""
@@ -31,9 +33,19 @@ class Library:
         repository: The files.
         units: The functions and classes.
         compare: Finds the nearest passages.
+        web: Looks words up on the web; None for the repository alone.
+
+    Attributes:
+        notes: Why the web was not looked up, a sentence each.
     """
 
-    def __init__(self, repository: Repository, units: Sequence[Unit], compare: Compare) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        units: Sequence[Unit],
+        compare: Compare,
+        web: Callable[[str], Sequence[WebPassage]] | None = None,
+    ) -> None:
         found = [
             (file.path, text)
             for file in repository.files
@@ -43,19 +55,39 @@ class Library:
         found += [(f"{unit.path}:{unit.line}", unit.text[:PASSAGE]) for unit in units]
         self._places = [place for place, _ in found[:_MOST_PASSAGES]]
         self._texts = [text for _, text in found[:_MOST_PASSAGES]]
-        self._compare = compare
+        self._compare, self._web = compare, web
+        self.notes: list[str] = []
 
     def page(self, words: str) -> Page:
         """Return one page of the passages nearest to some words, the nearest first."""
-        (found,) = self._compare([words], self._texts, "query", _NEAREST)
-        text, places = "", []
-        for one in found:
-            passage = f"{self._places[one.place]}\n{self._texts[one.place]}\n\n"
+        text, read = "", []
+        for _, place, nearest in sorted(
+            [*self._near(words, self._places, self._texts), *self._on_web(words)], key=lambda one: -one[0]
+        ):
+            passage = f"{place}\n{nearest[:PASSAGE]}\n\n"
             if len(text) + len(passage) > PAGE:
                 break
             text += passage
-            places.append(self._places[one.place])
-        return Page(text.rstrip(), tuple(dict.fromkeys(places)))
+            read.append(place)
+        return Page(text.rstrip(), tuple(dict.fromkeys(read)))
+
+    def _near(
+        self, words: str, places: Sequence[str], texts: Sequence[str]
+    ) -> Iterator[tuple[float, str, str]]:
+        """Yield the passages nearest to some words: the score, the place and the text of each."""
+        (found,) = self._compare([words], texts, "query", _NEAREST)
+        for one in found:
+            yield one.score, places[one.place], texts[one.place]
+
+    def _on_web(self, words: str) -> Iterator[tuple[float, str, str]]:
+        if self._web is None:
+            return
+        try:
+            found = self._web(words)
+        except WorkbenchError as error:
+            self.notes.append(f"{error.title}: {error.message}")
+            return
+        yield from self._near(words, [one.address for one in found], [one.text for one in found])
 
 
 def _passages(text: str) -> Iterator[str]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sealed_bench import study_pair
 
 from agents.code_search.evaluation import MEASURES, MethodScores, by_docstrings
 from agents.repositories.reading import read_repository
@@ -222,3 +226,80 @@ def test_a_real_repository(shared_data: Callable[[str], Path], workbench: Any) -
         found = evaluate_method(benchmark, "bm25", retriever_named("bm25")).to_dict()
         assert found["success@1"] >= 0.22
         assert found["success@10"] >= 0.65
+
+
+# -- pairs to label -----------------------------------------------------------------------------------
+
+
+def test_results_become_pairs_that_agents_label(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    study, replies = tmp_path / "study.duckdb", tmp_path / "replies.jsonl"
+    search = ("search", shop, "add the value of coins", "--encoder", "bm25", "--into", study)
+    told = workbench(*search, "--json")
+    assert (told.json()["filed"], told.json()["known"]) == (2, 0)
+    listed = workbench("items", study, "--json").json()["items"]
+    assert [(one["query"], one["name"], one["language"], one["path"]) for one in listed] == [
+        ("add the value of coins", "Till.count_coins", "python", "src/till.py"),
+        ("add the value of coins", "Till.open", "python", "src/till.py"),
+    ]
+    rows = workbench("sql", study, "SELECT rank, repository FROM pairs ORDER BY rank", "--json").json()[
+        "rows"
+    ]
+    assert rows == [{"rank": 1, "repository": "shop"}, {"rank": 2, "repository": "shop"}]
+    similar = workbench("sql", study, "SELECT model, value FROM similarities ORDER BY value DESC", "--json")
+    scores = [one["score"] for one in told.json()["results"]]
+    assert [one["value"] for one in similar.json()["rows"]] == pytest.approx(scores)
+    assert {one["model"] for one in similar.json()["rows"]} == {"bm25 query"}
+    again = workbench(*search)
+    assert "0 pairs added" in again.out
+    assert "2 already there" in again.out
+    assert len(workbench("items", study, "--json").json()["items"]) == 2
+    replies.write_text(
+        "".join(
+            json.dumps(
+                {
+                    "role": "screener",
+                    "subject": one["item"],
+                    "reply": {"assessment": "clear_match", "justification": "as written"},
+                }
+            )
+            + "\n"
+            for one in listed
+        )
+    )
+    command = re.findall(r"The agents label them: workbench (.*)", again.out)[0]
+    labelled = workbench(
+        *shlex.split(command), "--model", f"scripted:{replies}", "--agents", "single", "--json"
+    )
+    assert labelled.json()["labelled"] == 2
+
+
+def test_pairs_in_other_languages_are_not_run(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    study = tmp_path / "study.duckdb"
+    told = workbench("search", shop, "lock the door", "--encoder", "bm25", "--top", 1, "--into", study)
+    assert "Programs in java are not run" in told.out
+    assert workbench("items", study, "--json").json()["items"][0]["language"] == "java"
+
+
+def test_nothing_found_makes_no_workspace(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    study = tmp_path / "study.duckdb"
+    told = workbench("search", shop, "zebra", "--encoder", "bm25", "--into", study, "--json")
+    assert (told.code, told.json()["results"]) == (0, [])
+    assert not study.exists()
+
+
+def test_a_workspace_that_is_open_elsewhere_is_refused_before_the_search(
+    shop: Path, tmp_path: Path, workbench: Any, hold: Any
+) -> None:
+    study = tmp_path / "study.duckdb"
+    search = ("search", shop, "lock the door", "--encoder", "bm25", "--into", study, "--json")
+    assert workbench(*search).code == 0
+    with hold(study):
+        told = workbench(*search)
+    assert (told.code, told.json()["error"]["title"]) == (2, "Workspace in use")
+
+
+def test_a_sealed_session_adds_no_pairs(shop: Path, tmp_path: Path, workbench: Any, monkeypatch: Any) -> None:
+    _, path = study_pair(tmp_path)
+    monkeypatch.setenv("WORKBENCH_RATER", "ana")
+    told = workbench("search", shop, "lock the door", "--encoder", "bm25", "--into", path, "--json")
+    assert (told.code, told.json()["error"]["title"]) == (2, "Sealed session")

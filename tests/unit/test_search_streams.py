@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback_models import LoopbackModels, Refusal, Reply, Seen, Status, Truncated
+
+from agents.code_search import web as look_up
+from store.errors import WorkbenchError
 
 PARAGRAPH = "`Till.give_change` pays back the difference in coins, the largest first."
 DRAFT = "def pay_back(sum):\n    return sum\n"
@@ -264,3 +271,109 @@ def test_what_it_cost(shop: Path, workbench: Any, monkeypatch: pytest.MonkeyPatc
     assert told.json()["cost"] == pytest.approx(3 * (120 + 2 * 30) / 1e6)
     assert "3 requests · $0.0005" in shown.out
     assert PARAGRAPH in shown.out
+
+
+# -- the web ------------------------------------------------------------------------------------------
+
+
+class Web(ThreadingHTTPServer):
+    """A search service on the loopback interface; `answer` is what it sends: a status, headers and a body."""
+
+    daemon_threads = True
+
+    def __init__(self, answer: tuple[int, dict[str, str], bytes]) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Answers)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/search"
+
+
+class _Answers(BaseHTTPRequestHandler):
+    server: Web
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        code, headers, body = self.server.answer
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        with suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def web(code: int = 200, body: bytes = b"", **headers: str) -> Iterator[Web]:
+    with Web((code, headers, body)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+FOUND = {
+    "results": [
+        {"url": "https://money.example/coins", "title": "Coins", "content": "Change is coins given back."},
+        {"url": "https://other.example/", "title": "Zebras", "content": None},
+        {"title": "no address"},
+        7,
+    ]
+}
+
+
+def test_the_web_is_looked_up_at_the_configured_address(searched: Any, monkeypatch: Any) -> None:
+    with web(body=json.dumps(FOUND).encode()) as server:
+        monkeypatch.setenv("WORKBENCH_SEARCH__WEB", server.address)
+        found, told, requests = searched(ResearcherReply={"look_up": "change & coins"})
+    assert server.asked == ["/search?q=change+%26+coins&format=json"] * 2
+    assert "https://money.example/coins\nCoins\nChange is coins given back." in requests[1].text
+    assert found["requests"] == 5
+    assert told.says("wrote no paragraph")
+
+
+def test_the_web_is_not_looked_up_unless_it_is_configured(searched: Any) -> None:
+    with web(body=json.dumps(FOUND).encode()) as server:
+        searched(ResearcherReply={"look_up": "coins"})
+    assert server.asked == []
+
+
+def test_a_redirect_to_another_host_is_not_followed(searched: Any, monkeypatch: Any) -> None:
+    with web(body=json.dumps(FOUND).encode()) as other, web(302, Location=other.address) as server:
+        monkeypatch.setenv("WORKBENCH_SEARCH__WEB", server.address)
+        found, told, _ = searched(ResearcherReply={"look_up": "coins"})
+    assert (other.asked, len(server.asked)) == ([], 2)
+    assert told.says("redirects to another host")
+    assert found["results"]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"x" * (3 << 20), "more than 2 MiB"),
+        (b"<html>", "Expecting value"),
+        (b"[]", "no list of results"),
+        (b'{"results": 7}', "no list of results"),
+        (b"[" * 100_000, "Web not looked up"),
+    ],
+)
+def test_an_answer_that_is_none(searched: Any, monkeypatch: Any, body: bytes, why: str) -> None:
+    with web(body=body) as server:
+        monkeypatch.setenv("WORKBENCH_SEARCH__WEB", server.address)
+        found, told, _ = searched(ResearcherReply={"look_up": "coins"})
+    assert told.says(why)
+    assert found["requests"] == 5
+    assert found["results"]
+
+
+def test_an_answer_that_takes_too_long(monkeypatch: Any) -> None:
+    monkeypatch.setattr(look_up, "SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with pytest.raises(WorkbenchError, match="timed out"):
+            look_up.look_up_web(f"http://127.0.0.1:{silent.getsockname()[1]}/", "coins")

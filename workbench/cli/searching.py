@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import UnknownName, WorkbenchError
-from workbench.cli.options import Answer, ConfigFile, command, names_in, settings
+from store.errors import UnknownName, WorkbenchError, WorkspaceError
+from workbench.cli.exchange import workspace_for_import
+from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from agents.code_search.agents import Augmented
     from agents.code_search.index import Compare
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from agents.jobs.work_progress import ReportWork
     from agents.repositories.reading import Repository
     from agents.repositories.units import Unit
+    from store.workspace.duckdb import Workspace
     from workbench.config import Config
 
 
@@ -88,6 +94,10 @@ def search_command(
         str, typer.Option("--paragraph", metavar="TEXT", help="A paragraph about the query, instead of one.")
     ] = "",
     top: Annotated[int, typer.Option("--top", min=1, max=1000, metavar="N", help="So many results.")] = 10,
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", metavar="WORKSPACE", help="Add the results as pairs to label to a workspace."),
+    ] = None,
     config: ConfigFile = None,
 ) -> Answer:
     """Find the functions that answer a query: `workbench search . "where are retries counted"`.
@@ -106,6 +116,9 @@ def search_command(
     words = check_query(query)
     loaded = settings(config)
     options = _options(model, streams, stream_query, rank)
+    if into is not None and into.exists():
+        with _adding_to(into, loaded):
+            pass  # refused before anything is searched
     read = read_repository(
         repository, has_units if model is None else lambda path: has_units(path) or is_document(path)
     )
@@ -117,7 +130,7 @@ def search_command(
             retriever = open_retriever(method, loaded.retrieval, loaded.models)
             named = method.replace("+", " and ")
             note = f"Without a model the query itself is compared ({named}): no code is written for it."
-            found = _Found(search_by_query(units, words, retriever, top, report), named, [note])
+            found = _Found(search_by_query(units, words, retriever, top, report), method, [note])
         else:
             compare = _comparing(loaded, encoder, report)
             found = _by_streams(
@@ -130,7 +143,8 @@ def search_command(
                 options=options,
                 paragraph=paragraph.strip(),
             )
-    results = found.results[:top]
+    found = replace(found, results=found.results[:top])
+    filed = None if into is None or not found.results else _file(into, loaded, words, read, found)
     augmented = found.augmented
     fields = {
         "query": words,
@@ -139,13 +153,16 @@ def search_command(
         "repository": read.name,
         "commit": read.commit or None,
         "units": len(units),
-        "results": _results_as_json(results),
+        "results": _results_as_json(found.results),
         "requests": found.requests,
         "cost": found.money,
         "seconds": round(time.monotonic() - began, 3),
     }
     return Answer(
-        fields, lambda: _print(read, len(units), found, results), notes=[*found.notes, *read.sentences()]
+        fields | ({} if filed is None else {"filed": filed.added, "known": filed.known}),
+        partial(_print, read, len(units), found),
+        *([] if filed is None else filed.said),
+        notes=[*found.notes, *read.sentences()],
     )
 
 
@@ -154,15 +171,69 @@ class _Found:
     """What a search found, and what it took.
 
     Attributes:
-        method: How it was searched, in a few words.
+        compared: By what texts were compared.
+        model: The model that wrote what was compared; empty for none.
     """
 
     results: Sequence[SearchResult]
-    method: str
+    compared: str
     notes: Sequence[str]
+    model: str = ""
     augmented: Augmented | None = None
     requests: int = 0
     money: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Filed:
+    """What was added to a workspace, what was there, and what is said of it."""
+
+    added: int
+    known: int
+    said: Sequence[str]
+
+
+@contextmanager
+def _adding_to(path: Path, loaded: Config) -> Iterator[Workspace]:
+    """Open the workspace to which pairs are added; one is made where there is none.
+
+    Raises:
+        HiddenData: The session is sealed.
+        WorkspaceError: It is open elsewhere, or a packet.
+    """
+    from store.policy.refusal import refuse, refuse_packet
+    from store.policy.scope import Shows
+    from workbench.study_session import viewer
+
+    with workspace_for_import(path, dry_run=False) as opened:
+        refuse_packet(opened, "Pairs are added")
+        with opened.reading() as connection:
+            asking = viewer(connection, loaded, given_rater(None))
+            refuse(connection, asking, Shows.WHOLE, "A search that adds pairs uses")
+        yield opened
+
+
+def _file(path: Path, loaded: Config, query: str, read: Repository, found: _Found) -> _Filed:
+    """Add what was found as pairs to a workspace.
+
+    What was found is printed all the same where it cannot be, as when somebody has opened it meanwhile.
+    """
+    from agents.code_search.filing import file_pairs, source_of
+    from store.formatting import pluralize
+
+    try:
+        with _adding_to(path, loaded) as opened:
+            report = file_pairs(opened, query, read, found.results, found.compared)
+    except WorkspaceError as error:
+        return _Filed(0, 0, [f"No pair was added. {error.title}: {error.message} {error.hint}"])
+    added, known = report.items_added, report.items_known
+    said = [f"{pluralize(added, 'pair')} added to {path}, {known:,} already there."]
+    if languages := {one.unit.language for one in found.results} - {"python"}:
+        others = " and ".join(sorted(languages))
+        said.append(f"Programs in {others} are not run: agents without execution and experts label them.")
+    command = ["workbench", "annotate", str(path), "--source", source_of(read)]
+    said.append(f"The agents label them: {shlex.join(command)}")
+    return _Filed(added, known, said)
 
 
 def _options(
@@ -228,13 +299,15 @@ def _by_streams(
     from agents.code_search.library import Library
     from agents.code_search.multi_stream import MultiStreamSearch
     from agents.code_search.searching import functions_in
+    from agents.code_search.web import look_up_web
     from agents.llm.registry import open_model
 
     functions_in(units)
     encoder, nearest = compare
     asked = open_model(model, loaded.models)
     ask = PlainAsk(asked, loaded.models, query)
-    library = Library(read, units, nearest)
+    address = loaded.search.web
+    library = Library(read, units, nearest, None if address is None else partial(look_up_web, address))
     search = MultiStreamSearch(UnitIndex(units, nearest), query, read.name, ask, library.page, options)
 
     async def run() -> Sequence[SearchResult]:
@@ -244,8 +317,8 @@ def _by_streams(
             await asked.close()
 
     results = asyncio.run(run())
-    method = f"{encoder} · {asked.name}"
-    return _Found(results, method, search.notes, search.augmented, ask.requests, ask.money)
+    notes = [*search.notes, *library.notes]
+    return _Found(results, encoder, notes, asked.name, search.augmented, ask.requests, ask.money)
 
 
 def _results_as_json(found: Sequence[SearchResult]) -> list[dict[str, object]]:
@@ -264,19 +337,20 @@ def _results_as_json(found: Sequence[SearchResult]) -> list[dict[str, object]]:
     ]
 
 
-def _print(read: Repository, units: int, found: _Found, results: Sequence[SearchResult]) -> None:
+def _print(read: Repository, units: int, found: _Found) -> None:
     from store.formatting import dollars, pluralize
     from workbench.output import print_table, say
 
     at = f" @ {read.commit[:7]}" if read.commit else ""
     spent = [pluralize(found.requests, "request")] if found.requests else []
     spent += [dollars(found.money)] if found.requests and found.money is not None else []
-    parts = [pluralize(units, "function or class", "functions and classes"), found.method, *spent]
+    parts = [pluralize(units, "function or class", "functions and classes"), found.compared]
+    parts += [found.model] * bool(found.model) + spent
     say(f"{read.name}{at} · {' · '.join(parts)}")
     if found.augmented is not None:
         say("", found.augmented.paragraph)
         say(*(f"  read: {source.place}" for source in found.augmented.sources), "")
-    if not results:
+    if not found.results:
         say("Nothing has a word of the query.")
         return
     rows = [
@@ -287,7 +361,7 @@ def _print(read: Repository, units: int, found: _Found, results: Sequence[Search
             f"{one.unit.path}:{one.unit.line}",
             *([" ".join(one.streams)] if found.requests else []),
         )
-        for rank, one in enumerate(results, start=1)
+        for rank, one in enumerate(found.results, start=1)
     ]
     streams = ("streams",) if found.requests else ()
     print_table(("", "score", "name", "where", *streams), rows, wide=("name", "where"))
