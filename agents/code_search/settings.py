@@ -11,9 +11,9 @@ class SearchSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     web: str | None = None
-    """Address of a search service that answers in SearXNG's JSON, such as http://127.0.0.1:8888/search. Look-ups
-    of `search --model` send it the words that the model wants to read about. Unset: only the repository is
-    looked up."""
+    """Address of a search service that answers in SearXNG's JSON, such as http://127.0.0.1:8888/search.
+    Look-ups of `search --model` send it the words that the model wants to read about. Unset: only the
+    repository is looked up."""
 
     @field_validator("web")
     @classmethod

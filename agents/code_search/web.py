@@ -35,7 +35,7 @@ class _SameHost(HTTPRedirectHandler):
     """Follows no redirect to another host."""
 
     def redirect_request(self, request: Request, *answer: Any) -> Request | None:
-        *_, code, message, headers, address = (None, *answer)
+        _, code, _, headers, address = answer
         if urlsplit(address).netloc != urlsplit(request.full_url).netloc:
             raise HTTPError(request.full_url, code, "it redirects to another host", headers, None)
         return super().redirect_request(request, *answer)

@@ -267,9 +267,7 @@ def test_results_become_pairs_that_agents_label(shop: Path, tmp_path: Path, work
         )
     )
     command = re.findall(r"The agents label them: workbench (.*)", again.out)[0]
-    labelled = workbench(
-        *shlex.split(command), "--model", f"scripted:{replies}", "--agents", "single", "--json"
-    )
+    labelled = workbench(*shlex.split(command), "--model", f"scripted:{replies}", "--json")
     assert labelled.json()["labelled"] == 2
 
 

@@ -126,6 +126,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
+    "search": [". coins --encoder bm25 --into WS"],
     "evaluate retrieval": [
         "WS --methods bm25 --rater ana --add-unjudged 5",
         "WS --methods bm25 --policy majority --json",
@@ -271,6 +272,7 @@ WITHOUT_WORKSPACE = {
     *(
         "agents",
         "agents prompts",
+        "evaluate search",
         "measure agreement",
         "measure preference",
         "measure ranking",

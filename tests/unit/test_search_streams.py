@@ -374,6 +374,8 @@ def test_an_answer_that_is_none(searched: Any, monkeypatch: Any, body: bytes, wh
 
 def test_an_answer_that_takes_too_long(monkeypatch: Any) -> None:
     monkeypatch.setattr(look_up, "SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        with pytest.raises(WorkbenchError, match="timed out"):
-            look_up.look_up_web(f"http://127.0.0.1:{silent.getsockname()[1]}/", "coins")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(WorkbenchError, match="timed out"),
+    ):
+        look_up.look_up_web(f"http://127.0.0.1:{silent.getsockname()[1]}/", "coins")
