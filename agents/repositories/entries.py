@@ -11,6 +11,7 @@ MOST_FILES = 20_000
 """The files of a repository."""
 
 LINK, SUBMODULE, SPECIAL, BINARY = "links", "submodules", "special files", "binary files"
+CLOSED = "folders that cannot be read"
 TOO_LARGE, BEYOND, UNREADABLE = (
     f"files over {MOST_BYTES >> 20} MiB",
     "files beyond the limit",

@@ -32,6 +32,8 @@ _SETTINGS = (
     *("core.hooksPath=/dev/null", "core.fsmonitor=false", "credential.helper=", "protocol.allow=never"),
     *(f"protocol.{scheme}.allow=always" for scheme in _SCHEMES),
     *("http.lowSpeedLimit=1000", "http.lowSpeedTime=60", "transfer.fsckObjects=false", "gc.auto=0"),
+    # One pack, whose size is bounded.
+    "fetch.unpackLimit=1",
     *("fetch.recurseSubmodules=false", "core.symlinks=false"),
 )
 _ENVIRONMENT = {
@@ -103,7 +105,9 @@ def fetched(place: str) -> Iterator[tuple[Clone, str]]:
         )
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip()
-            if _TOO_LARGE.search(said):
+            # What was killed at the limit has left its file.
+            sizes = (path.stat().st_size for path in folder.rglob("*"))
+            if _TOO_LARGE.search(said) or any(size > MOST_FETCHED - _BLOCK for size in sizes):
                 raise ImportFailed(
                     "Too large",
                     f"{url} has more than {MOST_FETCHED >> 20:,} MiB.",
@@ -192,7 +196,7 @@ def _object(reader: subprocess.Popen[bytes], name: str, most: int) -> bytes:
     assert reader.stdout is not None
     reader.stdin.write(f"{name}\n".encode())
     reader.stdin.flush()
-    size = reader.stdout.readline().split()[-1]
+    size = reader.stdout.readline().rpartition(b" ")[2].strip()
     if not size.isdigit():
         raise OSError(f"no object {name}")
     return reader.stdout.read(int(size) + 1)[:-1][:most]

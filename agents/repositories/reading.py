@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from agents.repositories.entries import (
     BEYOND,
     BINARY,
+    CLOSED,
     LINK,
     MOST_BYTES,
     MOST_FILES,
@@ -41,7 +42,7 @@ MOST_UNPACKED = 4 << 30
 """The bytes of a tar archive, unpacked: it can only be read from its beginning to its end."""
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_PACKED = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tbz2", ".txz")
+_PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Repository:
     """The files of a repository that were asked for.
 
     Attributes:
-        name: What it is called: the folder or archive, or the last two parts of a URL.
+        name: What it is called: the folder, the archive without its ending, or the end of a URL.
         commit: The commit; empty where it is not known.
         files: By path.
         left_out: How many files were left out, by why.
@@ -108,7 +109,8 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
         if path.name.lower().endswith(_PACKED) and path.is_file():
             is_zip = path.name.lower().endswith(".zip")
             commit, entries = _of_zip(path) if is_zip else _of_tar(path)
-            return _read(path.name, commit, _below_one_folder(entries), wanted)
+            name = path.name[: -len(next(one for one in _PACKED if path.name.lower().endswith(one)))]
+            return _read(name, commit, _below_one_folder(entries), wanted)
     except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
         raise ImportFailed("Not readable", f"{path}: {error}", "Check the folder or the archive.") from error
     raise ImportFailed(
@@ -124,8 +126,8 @@ def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[st
     size = replaced = 0
     for entry in entries:
         why = entry.why_not
-        # What a link or a submodule would have held is not known.
-        if why not in (LINK, SUBMODULE) and not wanted(entry.path):
+        # What these would have held is not known.
+        if why not in (LINK, SUBMODULE, CLOSED) and not wanted(entry.path):
             continue
         if not why and (len(files) >= MOST_FILES or size >= MOST_TEXT):
             why = BEYOND
@@ -157,18 +159,26 @@ def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[st
 
 
 def _of_folder(root: Path) -> Iterator[Entry]:
-    for folder, folders, names in os.walk(root):
+    unreadable: list[OSError] = []
+    for folder, folders, names in os.walk(root, onerror=unreadable.append):
         # A folder that is a link is listed, and not entered.
         names += [one for one in folders if Path(folder, one).is_symlink()]
         folders[:] = sorted(one for one in folders if not _is_no_source(Path(folder, one)))
         for name in sorted(names):
             path = Path(folder, name)
-            shown = (
-                path.relative_to(root).as_posix().encode(errors="surrogateescape").decode(errors="replace")
-            )
-            mode = path.lstat().st_mode
-            why = "" if stat.S_ISREG(mode) else LINK if stat.S_ISLNK(mode) else SPECIAL
-            yield Entry(shown, why, partial(_bytes_of, path))
+            try:
+                mode = path.lstat().st_mode
+                why = "" if stat.S_ISREG(mode) else LINK if stat.S_ISLNK(mode) else SPECIAL
+            except OSError:
+                why = UNREADABLE
+            yield Entry(_shown(root, path), why, partial(_bytes_of, path))
+    for error in unreadable:
+        yield Entry(_shown(root, Path(error.filename)), CLOSED, partial(_bytes_of, root))
+
+
+def _shown(root: Path, path: Path) -> str:
+    """Return a path in a folder, with what is no UTF-8 replaced."""
+    return path.relative_to(root).as_posix().encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _is_no_source(folder: Path) -> bool:

@@ -10,14 +10,23 @@ import tarfile
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from agents.repositories import git, reading
-from agents.repositories.entries import BEYOND, BINARY, LINK, MOST_BYTES, SPECIAL, SUBMODULE, TOO_LARGE
+from agents.repositories.entries import (
+    BEYOND,
+    BINARY,
+    CLOSED,
+    LINK,
+    MOST_BYTES,
+    SPECIAL,
+    SUBMODULE,
+    TOO_LARGE,
+)
 from agents.repositories.reading import Repository, read_repository
 from store.errors import ImportFailed
 
@@ -94,8 +103,8 @@ def test_a_folder_an_archive_a_commit_and_a_url_have_the_same_files(clone: Path,
     assert whole.sentences() == ["Replaced what is no UTF-8 in 1 file."]
     for place, name in (
         (f"{clone}@HEAD", "clone"),
-        (str(tmp_path / "a.zip"), "a.zip"),
-        (str(tmp_path / "a.tar.gz"), "a.tar.gz"),
+        (str(tmp_path / "a.zip"), "a"),
+        (str(tmp_path / "a.tar.gz"), "a"),
         (url(clone), f"{tmp_path.name}/clone"),
         (url(clone, "@main"), f"{tmp_path.name}/clone"),
         (url(clone / ".git", f"@{head}"), f"{tmp_path.name}/clone"),
@@ -177,6 +186,20 @@ def test_what_is_left_out_is_counted(clone: Path, tmp_path: Path) -> None:
     said = " ".join(read_repository(str(clone), is_python).sentences())
     assert "links (2)" in said
     assert "files over 1 MiB (1)" in said
+
+
+def test_a_folder_that_cannot_be_entered_is_counted(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = os.walk
+
+    def walked(
+        root: Path, onerror: Callable[[OSError], object]
+    ) -> Iterator[tuple[str, list[str], list[str]]]:
+        onerror(PermissionError(13, "Permission denied", str(root / "secret")))
+        return walk(root)
+
+    monkeypatch.setattr(os, "walk", walked)
+    found = read_repository(str(clone), is_python)
+    assert (len(found.files), dict(found.left_out)) == (3, {CLOSED: 1})
 
 
 def test_submodules_are_left_out(clone: Path, tmp_path: Path) -> None:

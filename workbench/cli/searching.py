@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from store.errors import UnknownName, WorkbenchError, WorkspaceError
+from store.errors import UnknownName, WorkbenchError
 from workbench.cli.exchange import workspace_for_import
 from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
 
@@ -224,7 +224,7 @@ def _file(path: Path, loaded: Config, query: str, read: Repository, found: _Foun
     try:
         with _adding_to(path, loaded) as opened:
             report = file_pairs(opened, query, read, found.results, found.compared)
-    except WorkspaceError as error:
+    except WorkbenchError as error:
         return _Filed(0, 0, [f"No pair was added. {error.title}: {error.message} {error.hint}"])
     added, known = report.items_added, report.items_known
     said = [f"{pluralize(added, 'pair')} added to {path}, {known:,} already there."]
