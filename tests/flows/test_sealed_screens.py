@@ -298,7 +298,7 @@ async def test_all_screens_show_the_same(pair: tuple[Path, Path]) -> None:
 
 
 OFF: dict[str, tuple[str, Any, Walk]] = {
-    "conditions that hide": ("store.policy.rows._shown", lambda *_: true(), in_an_item),
+    "conditions that hide": ("store.policy.rows.shown_by", lambda *_: true(), in_an_item),
     "items of the sitting": ("store.queries.queue.in_scope", lambda *_: true(), in_queue),
     "closed screens": ("screens.context.ScreenContext.refuses", lambda *_: False, home),
     "runs in lists": ("store.policy.scope.Scope.may", lambda scope, _: not scope.blind, in_queue),
