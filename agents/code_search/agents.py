@@ -25,7 +25,7 @@ MOST_SHOWN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the researcher read.
+    """A place that the researcher read.
 
     Attributes:
         place: The file, or the address.

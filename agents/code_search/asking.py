@@ -48,7 +48,7 @@ class PlainAsk:
 
     @property
     def money(self) -> float | None:
-        """What the requests cost, in US dollars; None where the price or the number of tokens is unknown."""
+        """The cost of the requests in US dollars; None where the price or the number of tokens is unknown."""
         price = price_of(self._settings.prices, self._model.name)
         if not self.requests:
             return 0.0

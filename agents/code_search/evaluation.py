@@ -1,14 +1,15 @@
-"""How well a search finds functions by what their authors say of them: Success@k as RepoRift has it (3.3)."""
+"""Measures how well a search finds functions by their docstrings: Success@k (RepoRift, section 3.3)."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agents.code_search.searching import functions_in, rows_of
+from agents.code_search.index import near
+from agents.code_search.searching import functions_in
 from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.repositories.units import Unit, first_sentence, without_comments
 from agents.retrieval.retriever import Retriever
@@ -79,7 +80,7 @@ def by_docstrings(units: Sequence[Unit], number: int, seed: int) -> SearchBenchm
         raise WorkbenchError(
             "No docstring",
             "No function of the repository has a docstring, or a comment above it.",
-            "Evaluate with queries of your own: a CodeSearchNet file.",
+            "Name a repository whose functions are documented.",
         )
     taken = random.Random(seed).sample(sorted(said), min(number, len(said)))
     bare = tuple(_bare(unit) for unit in units)
@@ -101,9 +102,8 @@ def by_docstrings(units: Sequence[Unit], number: int, seed: int) -> SearchBenchm
 
 
 def _bare(unit: Unit) -> Unit:
-    # What consists of comments alone stays as it is: encoders take no empty text.
-    text = without_comments(unit.text, unit.language) or unit.name
-    return Unit(unit.path, unit.line, unit.end_line, unit.name, unit.kind, text, "", unit.language)
+    # Encoders take no empty text.
+    return replace(unit, text=without_comments(unit.text, unit.language) or unit.name, doc="")
 
 
 def _classes(units: Sequence[Unit], ids: Sequence[str]) -> dict[str, str]:
@@ -122,13 +122,14 @@ def _classes(units: Sequence[Unit], ids: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MethodScores:
-    """What a method reached on a benchmark.
+    """The scores of a method on a benchmark.
 
     Attributes:
         scores: Its measures where the function alone counts.
         with_classes: Those where its class counts, too.
         run: What it found, best first.
-        seconds: The seconds of a query, once the functions are read and encoded.
+        seconds: The seconds of a query, once the functions are read and encoded. A query that was encoded
+            before is not encoded again.
     """
 
     method: str
@@ -170,8 +171,8 @@ def evaluate_method(
     found = retriever.search([*benchmark.queries.values()], texts, min(TOP, len(places)), report)
     seconds = (time.monotonic() - began) / len(benchmark.queries)
     run = {
-        query: [benchmark.ids[places[place]] for place, _ in rows_of(found, number)]
-        for number, query in enumerate(benchmark.queries)
+        query: [benchmark.ids[places[one.place]] for one in row]
+        for query, row in zip(benchmark.queries, near(found), strict=True)
     }
 
     def scored(qrels: Qrels) -> RankingScores:

@@ -12,12 +12,12 @@ from agents.retrieval.retriever import Ranking, Retriever
 
 if TYPE_CHECKING:
     from agents.retrieval.encoder import Encoder, Role
-    from agents.retrieval.vectors import VectorCache, Vectors
+    from agents.retrieval.vectors import VectorCache
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What is near a text.
+    """A text near another one.
 
     Attributes:
         place: The place of the function or class among the units, or of a passage among the passages.
@@ -54,8 +54,6 @@ class ByVectors:
 
     def __init__(self, encoder: Encoder, cache: VectorCache, report: ReportWork = ignore_progress) -> None:
         self._encoder, self._cache, self._report = encoder, cache, report
-        # The texts of one search are asked for again by each stream.
-        self._known: dict[int, tuple[Sequence[str], Vectors]] = {}
 
     def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """See `Compare`."""
@@ -63,11 +61,9 @@ class ByVectors:
 
         if not asked or not texts:
             return [[] for _ in asked]
-        if id(texts) not in self._known:
-            found = self._cache.vectors(self._encoder, texts, "code", self._report)
-            self._known[id(texts)] = texts, found
+        searched = self._cache.vectors(self._encoder, texts, "code", self._report)
         vectors = self._cache.vectors(self._encoder, asked, role, self._report).all()
-        return near(exact_top([vectors], [self._known[id(texts)][1]], min(top, len(texts))).ranking)
+        return near(exact_top([vectors], [searched], min(top, len(texts))).ranking)
 
 
 class ByWords:

@@ -1,4 +1,4 @@
-"""What is looked up about a repository: its documents and its code, in passages."""
+"""The passages of a repository's documents and code, which a model looks up."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from agents.code_search.agents import Augmented, Page, assess_code, augment, mai
 from agents.code_search.asking import Ask
 from agents.code_search.index import Near, UnitIndex
 from agents.code_search.searching import SearchResult
-from agents.code_search.streams import STREAMS, Stream, by_classes, by_code, by_parts, by_query, union
+from agents.code_search.streams import STREAMS, Stream, by_parts, nearest, union
 from agents.llm.errors import ModelError
 
 StreamQuery = Literal["original", "augmented"]
@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How a repository is searched.
+    """The options of a search.
 
     Attributes:
         streams: The streams.
@@ -83,22 +83,21 @@ class MultiStreamSearch:
         options = self.options
         found: dict[Stream, Sequence[Near]] = {}
         if "query" in options.streams and options.stream_query == "original":
-            found["query"] = by_query(self.index, self.query)
+            found["query"] = nearest(self.index, self.query, "query", "function")
         if options.needs_paragraph:
             await self._augment(paragraph)
         about = self.augmented.paragraph if self.augmented is not None else self.query
         if "query" in options.streams and options.stream_query == "augmented":
-            found["query"] = by_query(self.index, about)
+            found["query"] = nearest(self.index, about, "query", "function")
         if options.needs_code:
             await self._write_code(about)
         if self.code:
-            language = main_language(self.index.units)
             if "code" in options.streams:
-                found["code"] = by_code(self.index, self.code)
+                found["code"] = nearest(self.index, self.code, "code", "function")
             if "classes" in options.streams:
-                found["classes"] = by_classes(self.index, self.code)
+                found["classes"] = nearest(self.index, self.code, "code", "class")
             if "parts" in options.streams:
-                found["parts"] = by_parts(self.index, self.code, language)
+                found["parts"] = by_parts(self.index, self.code, main_language(self.index.units))
                 if not found["parts"]:
                     self.notes.append("The code that was written holds no function to compare.")
         results = union(self.index, {stream: found[stream] for stream in STREAMS if stream in found})

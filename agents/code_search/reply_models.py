@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ResearcherReply(BaseModel):
-    """What to look up, or the paragraph (RepoRift, section 2.1)."""
+    """A look-up, or the paragraph (RepoRift, section 2.1)."""
 
     model_config = ConfigDict(frozen=True)
 

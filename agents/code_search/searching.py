@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agents.code_search.index import near
 from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.repositories.units import Unit
 from agents.retrieval.encoders import EMBEDDED, has_embedded
-from agents.retrieval.retriever import Ranking, Retriever
+from agents.retrieval.retriever import Retriever
 from store.errors import WorkbenchError
 
 MOST_CHARACTERS = 20_000
@@ -22,7 +23,7 @@ class SearchResult:
 
     Attributes:
         score: By what it is ranked.
-        streams: The streams that found it, each with the cosine that it had there.
+        streams: The streams that found it, each with its score there: a cosine, or by words that of BM25.
     """
 
     unit: Unit
@@ -30,17 +31,13 @@ class SearchResult:
     streams: dict[str, float]
 
 
-def method_without_model(encoder: str | None) -> str:
-    """Return the method by which a query is compared where no model writes code for it.
+def default_encoder() -> str:
+    """Return the name of the encoder that the extra `models` has; without the extra that of BM25."""
+    return EMBEDDED if has_embedded() else LEXICAL
 
-    Args:
-        encoder: The encoder; None for the one that the extra `models` has.
 
-    Returns:
-        The encoder and BM25 together, or BM25 alone without the extra.
-    """
-    if encoder is None:
-        return f"{EMBEDDED}+{LEXICAL}" if has_embedded() else LEXICAL
+def with_words(encoder: str) -> str:
+    """Return the method of an encoder and BM25 together; BM25 is alone."""
     return encoder if encoder == LEXICAL else f"{encoder}+{LEXICAL}"
 
 
@@ -94,11 +91,5 @@ def search_by_query(
     """
     functions = functions_in(units)
     found = retriever.search([query], [unit.text for unit in functions], min(top, len(functions)), report)
-    return [SearchResult(functions[place], score, {"query": score}) for place, score in rows_of(found, 0)]
-
-
-def rows_of(found: Ranking, query: int) -> Iterator[tuple[int, float]]:
-    """Yield the place and the score of each code that was found for a query."""
-    for place, score in zip(found.codes[query].tolist(), found.scores[query].tolist(), strict=True):
-        if place >= 0:
-            yield place, score
+    (row,) = near(found)
+    return [SearchResult(functions[one.place], one.score, {"query": one.score}) for one in row]

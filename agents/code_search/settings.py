@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, HttpUrl, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict
+
+from agents.llm.settings import Address
 
 
 class SearchSettings(BaseModel):
@@ -10,15 +12,7 @@ class SearchSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    web: str | None = None
+    web: Address | None = None
     """Address of a search service that answers in SearXNG's JSON, such as http://127.0.0.1:8888/search.
     Look-ups of `search --model` send it the words that the model wants to read about. Unset: only the
     repository is looked up."""
-
-    @field_validator("web")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        # Kept as it is written.
-        if value is not None:
-            TypeAdapter(HttpUrl).validate_python(value)
-        return value

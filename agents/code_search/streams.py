@@ -7,33 +7,22 @@ from typing import Literal
 
 from agents.code_search.index import Near, UnitIndex
 from agents.code_search.searching import SearchResult
-from agents.repositories.units import LANGUAGES, units_of
+from agents.repositories.units import LANGUAGES, Kind, units_of
+from agents.retrieval.encoder import Role
 
 Stream = Literal["query", "code", "classes", "parts"]
 STREAMS: tuple[Stream, ...] = ("query", "code", "classes", "parts")
 """The streams, in the order of the paper: functions near the query, functions and classes near the code that
 was written for it, and functions near the functions in that code."""
 NEAREST = 3
-"""How many a stream finds; that of the parts finds one for each part."""
+"""The number of results of a stream; the stream of the parts has one for each part."""
 MOST_PARTS = 20
 """The functions in the written code that are compared."""
 
 
-def by_query(index: UnitIndex, query: str) -> list[Near]:
-    """Return the functions nearest to a query."""
-    (found,) = index.nearest([query], "query", "function", NEAREST)
-    return found
-
-
-def by_code(index: UnitIndex, code: str) -> list[Near]:
-    """Return the functions nearest to written code."""
-    (found,) = index.nearest([code], "code", "function", NEAREST)
-    return found
-
-
-def by_classes(index: UnitIndex, code: str) -> list[Near]:
-    """Return the classes nearest to written code."""
-    (found,) = index.nearest([code], "code", "class", NEAREST)
+def nearest(index: UnitIndex, text: str, role: Role, kind: Kind) -> list[Near]:
+    """Return the functions or classes nearest to a query or to written code."""
+    (found,) = index.nearest([text], role, kind, NEAREST)
     return found
 
 

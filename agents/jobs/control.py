@@ -253,7 +253,7 @@ class Control:
 
     @property
     def done(self) -> tuple[int, int]:
-        """How many parts of the last step are done, and how many there are."""
+        """The numbers of parts of the last step: done, and in all."""
         return (0, 0) if self._step is None else (self._step.done, self._step.total)
 
     def tell_last(self) -> None:

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, TypeAdapter, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    SecretStr,
+    TypeAdapter,
+    field_validator,
+)
 
 from agents.llm.prices import Price
 
 TokenLimit = Literal["auto", "max_tokens", "max_completion_tokens"]
+
+
+def _checked(address: str) -> str:
+    # Kept as it is written. The SDKs would take "localhost:11434", and fail after all their retries.
+    TypeAdapter(HttpUrl).validate_python(address)
+    return address
+
+
+Address = Annotated[str, AfterValidator(_checked)]
+"""The address of a service, with its protocol."""
 
 
 class ModelSettings(BaseModel):
@@ -16,7 +35,7 @@ class ModelSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    openai_base_url: str | None = None
+    openai_base_url: Address | None = None
     """Address of a service that speaks OpenAI's chat completions (DeepSeek, vLLM, Ollama), with its `/v1`.
     Unset: the variable OPENAI_BASE_URL, and without it OpenAI itself."""
 
@@ -35,7 +54,7 @@ class ModelSettings(BaseModel):
     """Name of the request field that limits output tokens. OpenAI's own models take `max_completion_tokens`,
     most other services only `max_tokens`; `auto` goes by the address."""
 
-    anthropic_base_url: str | None = None
+    anthropic_base_url: Address | None = None
     """Address of a service that speaks Anthropic's messages, without `/v1`. Unset: the variable
     ANTHROPIC_BASE_URL, and without it Anthropic itself."""
 
@@ -71,14 +90,6 @@ class ModelSettings(BaseModel):
 
     seed: int | None = None
     """Seed for services that take one (OpenAI's chat completions and most that imitate them)."""
-
-    @field_validator("openai_base_url", "anthropic_base_url")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        # Checked here, as written: the SDKs would take "localhost:11434" and fail after all their retries.
-        if value is not None:
-            TypeAdapter(HttpUrl).validate_python(value)
-        return value
 
     @field_validator("temperature", mode="before")
     @classmethod

@@ -21,7 +21,7 @@ TOO_LARGE, BEYOND, UNREADABLE = (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a repository has at a path.
+    """A path of a repository.
 
     Attributes:
         path: The path in the repository, with `/` between folders.

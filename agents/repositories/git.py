@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -213,10 +213,13 @@ def _git(folder: Path, *words: str) -> bytes:
         ImportFailed: There is no git.
         subprocess.CalledProcessError: It failed.
     """
-    command: Sequence[str] = [*_command(folder), *words]
     try:
         return subprocess.run(
-            command, env=os.environ | _ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, check=True
+            [*_command(folder), *words],
+            env=os.environ | _ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
         ).stdout
     except FileNotFoundError as error:
         raise ImportFailed(

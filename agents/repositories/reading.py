@@ -6,14 +6,17 @@ filters, submodules and LFS.
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import stat
+import subprocess
 import tarfile
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -43,6 +46,11 @@ MOST_UNPACKED = 4 << 30
 
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_DAMAGED = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, RuntimeError),  # another compression, a password
+)
+"""The errors of archives that are damaged, or cannot be unpacked here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +104,25 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
     Raises:
         ImportFailed: There is no such repository or commit, or it cannot be read.
     """
-    if is_git_url(place):
-        with fetched(place) as (clone, name):
-            return _read(name, clone.commit, clone.entries(), wanted)
-    path, reference = split_reference(place)
     try:
+        if is_git_url(place):
+            with fetched(place) as (clone, name):
+                return _read(name, clone.commit, clone.entries(), wanted)
+        path, reference = split_reference(place)
         if path.is_dir() and reference:
             clone = Clone.of_folder(path, reference)
             return _read(path.resolve().name, clone.commit, clone.entries(), wanted)
         if place and path.is_dir():
             return _read(path.resolve().name, head_of(path.resolve()), _of_folder(path), wanted)
-        if path.name.lower().endswith(_PACKED) and path.is_file():
-            is_zip = path.name.lower().endswith(".zip")
-            commit, entries = _of_zip(path) if is_zip else _of_tar(path)
-            name = path.name[: -len(next(one for one in _PACKED if path.name.lower().endswith(one)))]
-            return _read(name, commit, _below_one_folder(entries), wanted)
-    except (OSError, zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
-        raise ImportFailed("Not readable", f"{path}: {error}", "Check the folder or the archive.") from error
+        ending = next((one for one in _PACKED if path.name.lower().endswith(one)), "")
+        if ending and path.is_file():
+            opened = _zip(path) if ending == ".zip" else _tar(path)
+            with opened as (commit, entries):
+                return _read(path.name[: -len(ending)], commit, _below_one_folder(entries), wanted)
+    except (OSError, subprocess.SubprocessError, *_DAMAGED) as error:
+        raise ImportFailed(
+            "Not readable", f"{place}: {error}", "Check the folder, the archive or the clone."
+        ) from error
     raise ImportFailed(
         "No repository",
         f"There is no folder or archive {place}.",
@@ -195,45 +205,45 @@ def _bytes_of(path: Path, most: int) -> bytes:
 # -- archives -----------------------------------------------------------------------------------------------
 
 
-def _of_zip(path: Path) -> tuple[str, Iterator[Entry]]:
-    """Return the commit that `git archive` wrote into an archive, and its files."""
-    archive = zipfile.ZipFile(path)
+@contextmanager
+def _zip(path: Path) -> Iterator[tuple[str, Iterator[Entry]]]:
+    """Give the commit that `git archive` wrote into an archive, and its files."""
+    with zipfile.ZipFile(path) as archive:
+        yield _commit_in(archive.comment.decode("ascii", "replace")), _zipped(archive)
 
-    def entries() -> Iterator[Entry]:
-        with archive:
-            for one in archive.infolist():
-                if not one.is_dir():
-                    mode = one.external_attr >> 16
-                    why = LINK if stat.S_ISLNK(mode) else UNREADABLE if one.flag_bits & 1 else ""
-                    yield Entry(one.filename, why, partial(_unpacked, archive, one))
 
-    return _commit_in(archive.comment.decode("ascii", "replace")), entries()
+def _zipped(archive: zipfile.ZipFile) -> Iterator[Entry]:
+    for one in archive.infolist():
+        if not one.is_dir():
+            mode = one.external_attr >> 16
+            why = LINK if stat.S_ISLNK(mode) else UNREADABLE if one.flag_bits & 1 else ""
+            yield Entry(one.filename, why, partial(_unpacked, archive, one))
 
 
 def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo, most: int) -> bytes:
     try:
         with archive.open(one) as file:
             return file.read(most)
-    except (zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError) as error:
+    except _DAMAGED as error:
         raise OSError(str(error)) from error
 
 
-def _of_tar(path: Path) -> tuple[str, Iterator[Entry]]:
-    archive = tarfile.open(path, "r|*")  # noqa: SIM115 - closed when its entries are read
+@contextmanager
+def _tar(path: Path) -> Iterator[tuple[str, Iterator[Entry]]]:
+    """Give the commit that `git archive` wrote into an archive, and its files."""
+    with tarfile.open(path, "r|*") as archive:
+        yield _commit_in(archive.pax_headers.get("comment", "")), _tarred(archive)
 
-    def entries() -> Iterator[Entry]:
-        unpacked = 0
-        with archive:
-            for one in archive:
-                unpacked += one.size
-                if unpacked > MOST_UNPACKED:
-                    raise tarfile.TarError(f"it holds more than {MOST_UNPACKED >> 30} GiB")
-                if not one.isdir():
-                    why = "" if one.isreg() else LINK if one.issym() or one.islnk() else SPECIAL
-                    yield Entry(one.name, why, partial(_extracted, archive, one))
 
-    first = archive.pax_headers.get("comment", "")
-    return _commit_in(first), entries()
+def _tarred(archive: tarfile.TarFile) -> Iterator[Entry]:
+    unpacked = 0
+    for one in archive:
+        unpacked += one.size
+        if unpacked > MOST_UNPACKED:
+            raise tarfile.TarError(f"it holds more than {MOST_UNPACKED >> 30} GiB")
+        if not one.isdir():
+            why = "" if one.isreg() else LINK if one.issym() or one.islnk() else SPECIAL
+            yield Entry(one.name, why, partial(_extracted, archive, one))
 
 
 def _extracted(archive: tarfile.TarFile, one: tarfile.TarInfo, most: int) -> bytes:

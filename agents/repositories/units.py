@@ -6,11 +6,12 @@ import ast
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
@@ -50,6 +51,7 @@ class Language:
 
     Attributes:
         suffixes: What the names of its files end with.
+        grammar: The module and the function that give its grammar.
         units: A query of tree-sitter that captures functions and classes, each with its `name`, with what is
             put before that, such as the receiver of a method in Go, as `of`, and with its docstring as `doc`.
         comments: One that captures comments, and texts that stand for them: docstrings.
@@ -57,6 +59,7 @@ class Language:
 
     name: str
     suffixes: tuple[str, ...]
+    grammar: str
     units: str
     comments: str
 
@@ -77,6 +80,7 @@ LANGUAGES = (
     Language(
         "python",
         (".py",),
+        "tree_sitter_python:language",
         """
         (function_definition name: (_) @name body: (block . (expression_statement (string) @doc))?) @function
         (class_definition name: (_) @name body: (block . (expression_statement (string) @doc))?) @class
@@ -90,6 +94,7 @@ LANGUAGES = (
     Language(
         "java",
         (".java",),
+        "tree_sitter_java:language",
         """
         (method_declaration name: (_) @name) @function
         (constructor_declaration name: (_) @name) @function
@@ -102,11 +107,20 @@ LANGUAGES = (
         """,
         "(line_comment) @comment (block_comment) @comment",
     ),
-    Language("typescript", (".ts", ".mts", ".cts"), _TYPESCRIPT_UNITS, "(comment) @comment"),
-    Language("tsx", (".tsx",), _TYPESCRIPT_UNITS, "(comment) @comment"),
+    Language(
+        "typescript",
+        (".ts", ".mts", ".cts"),
+        "tree_sitter_typescript:language_typescript",
+        _TYPESCRIPT_UNITS,
+        "(comment) @comment",
+    ),
+    Language(
+        "tsx", (".tsx",), "tree_sitter_typescript:language_tsx", _TYPESCRIPT_UNITS, "(comment) @comment"
+    ),
     Language(
         "csharp",
         (".cs",),
+        "tree_sitter_c_sharp:language",
         """
         (method_declaration name: (_) @name) @function
         (constructor_declaration name: (_) @name) @function
@@ -123,6 +137,7 @@ LANGUAGES = (
     Language(
         "go",
         (".go",),
+        "tree_sitter_go:language",
         """
         (function_declaration name: (_) @name) @function
         (method_declaration
@@ -224,7 +239,7 @@ def _comment_above(source: bytes, node: Node) -> str:
 
 
 _AROUND = ("export_statement", "lexical_declaration", "variable_declaration", "type_declaration")
-"""What a unit can be the whole of, so that its comment stands above that."""
+"""Nodes that can consist of one unit, whose comment stands above them then."""
 _SIGNS = re.compile(r"^\s*(/\*+|\*+/|\*|//+|#+)[ \t]?|\s*\*+/\s*$")
 _TAG = re.compile(r"</?[a-z]\w*[^<>\n]*>")
 
@@ -274,51 +289,6 @@ def _tools(name: str) -> tuple[Parser, Query, Query]:
     from tree_sitter import Parser, Query
 
     language = _BY_NAME[name]
-    grammar = Grammar(_GRAMMARS[name]())
+    module, _, function = language.grammar.partition(":")
+    grammar = Grammar(getattr(import_module(module), function)())
     return Parser(grammar), Query(grammar, language.units), Query(grammar, language.comments)
-
-
-def _python() -> Any:
-    import tree_sitter_python
-
-    return tree_sitter_python.language()
-
-
-def _java() -> Any:
-    import tree_sitter_java
-
-    return tree_sitter_java.language()
-
-
-def _typescript() -> Any:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_typescript()
-
-
-def _tsx() -> Any:
-    import tree_sitter_typescript
-
-    return tree_sitter_typescript.language_tsx()
-
-
-def _csharp() -> Any:
-    import tree_sitter_c_sharp
-
-    return tree_sitter_c_sharp.language()
-
-
-def _go() -> Any:
-    import tree_sitter_go
-
-    return tree_sitter_go.language()
-
-
-_GRAMMARS: dict[str, Callable[[], Any]] = {
-    "python": _python,
-    "java": _java,
-    "typescript": _typescript,
-    "tsx": _tsx,
-    "csharp": _csharp,
-    "go": _go,
-}

@@ -46,7 +46,7 @@ def may(scope: Scope, shows: Shows, item_id: ColumnElement[int]) -> ColumnElemen
 
 
 def shown_on(connection: Connection, scope: Scope, item_id: int) -> frozenset[Shows]:
-    """Return which of `AGENTS`, `MODELS` and `TESTS` a viewer sees of an item: as `may`, in half the time."""
+    """Return which of `AGENTS`, `MODELS` and `TESTS` a viewer sees of an item: as `may`, by one statement."""
     assignment = table_of(Assignment)
     agents, models, tests = (shown_by(one) for one in _OF_ITEMS)
     columns = func.count(), func.bool_and(agents), func.bool_and(models), func.bool_or(tests)

@@ -163,7 +163,7 @@ class _Server:
         try:
             peer, _ = self._listener.accept()
         except OSError:
-            # It has gone away already, or no file can be opened for it: then the next is none the less there.
+            # It has gone away already, or no file can be opened for it, and it is reported again at once.
             time.sleep(_REFUSED_SECONDS)
             return
         if not is_own(peer):

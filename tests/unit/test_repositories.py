@@ -232,6 +232,13 @@ def test_an_archive_that_is_damaged(tmp_path: Path, name: str) -> None:
         read_repository(str(tmp_path / name), is_python)
 
 
+def test_a_clone_that_is_damaged(clone: Path) -> None:
+    tree = run(clone, "rev-parse", "HEAD^{tree}")
+    (clone / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
+    with pytest.raises(ImportFailed, match="Not readable"):
+        read_repository(f"{clone}@HEAD", is_python)
+
+
 # -- nothing is executed ------------------------------------------------------------------------------
 
 

@@ -254,6 +254,7 @@ def test_what_needs_a_model(shop: Path, workbench: Any) -> None:
         ("--streams", "code"),
         ("--rank", "model"),
         ("--stream-query", "augmented"),
+        ("--paragraph", PARAGRAPH),
     ):
         told = workbench("search", shop, "door", *options, "--json")
         assert (told.code, told.json()["error"]["title"]) == (2, "No model")

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
     from agents.retrieval.unjudged import UnjudgedAdded
     from store.measures.ranking import Qrels, Run
 
+RunOut = Annotated[
+    Path | None,
+    typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
+]
+
 evaluate_commands = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 
@@ -110,10 +115,7 @@ def evaluate_retrieval(
             help="Add the pairs without a label among the first N codes of each method as items to label.",
         ),
     ] = None,
-    run_out: Annotated[
-        Path | None,
-        typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
-    ] = None,
+    run_out: RunOut = None,
     tested: Tested = None,
     bootstrap: Resamples = 1000,
     seed: Seed = 0,
@@ -276,10 +278,7 @@ def evaluate_search(
     ] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="The seed of the draw.")] = 0,
     encoder: Encoder = None,
-    run_out: Annotated[
-        Path | None,
-        typer.Option("--run-out", metavar="FOLDER", help="Write the runs and the qrels in TREC's form."),
-    ] = None,
+    run_out: RunOut = None,
     config: ConfigFile = None,
 ) -> Answer:
     """Search a repository for its own functions: `workbench evaluate search REPO --docstrings 100 --seed 1`.
@@ -288,7 +287,7 @@ def evaluate_search(
     """
     from agents.code_search.evaluation import by_docstrings, evaluate_method
     from agents.code_search.report import search_report
-    from agents.code_search.searching import LEXICAL, method_without_model
+    from agents.code_search.searching import LEXICAL, default_encoder, with_words
     from agents.repositories.reading import read_repository
     from agents.repositories.units import has_units, units_in
     from agents.retrieval.methods import open_retriever
@@ -298,8 +297,8 @@ def evaluate_search(
     if run_out is not None:
         _check_empty(run_out)
     loaded = settings(config)
-    both = method_without_model(encoder)
-    methods = [LEXICAL] if both == LEXICAL else [LEXICAL, both.removesuffix(f"+{LEXICAL}"), both]
+    encoder = encoder or default_encoder()
+    methods = [*dict.fromkeys((LEXICAL, encoder, with_words(encoder)))]
     retrievers = [open_retriever(method, loaded.retrieval, loaded.models) for method in methods]
     read = read_repository(repository, has_units)
     benchmark = by_docstrings(units_in(read), docstrings, seed)

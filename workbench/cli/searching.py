@@ -105,7 +105,7 @@ def search_command(
     With a model by the streams of RepoRift: a paragraph about the query, code for it, and what is near.
     """
     from agents.code_search.library import is_document
-    from agents.code_search.searching import check_query, method_without_model, search_by_query
+    from agents.code_search.searching import check_query, default_encoder, search_by_query, with_words
     from agents.repositories.reading import read_repository
     from agents.repositories.units import has_units, units_in
     from agents.retrieval.methods import open_retriever
@@ -115,7 +115,7 @@ def search_command(
     began = time.monotonic()
     words = check_query(query)
     loaded = settings(config)
-    options = _options(model, streams, stream_query, rank)
+    options = _options(model, streams, stream_query, rank, paragraph)
     if into is not None and into.exists():
         with _adding_to(into, loaded):
             pass  # refused before anything is searched
@@ -126,7 +126,7 @@ def search_command(
     with Bar("searching") as bar:
         report = progress_of_work(bar)
         if model is None or options is None:
-            method = method_without_model(encoder)
+            method = with_words(encoder or default_encoder())
             retriever = open_retriever(method, loaded.retrieval, loaded.models)
             named = method.replace("+", " and ")
             note = f"Without a model the query itself is compared ({named}): no code is written for it."
@@ -237,7 +237,7 @@ def _file(path: Path, loaded: Config, query: str, read: Repository, found: _Foun
 
 
 def _options(
-    model: str | None, streams: str | None, stream_query: StreamQueryName, rank: RankName
+    model: str | None, streams: str | None, stream_query: StreamQueryName, rank: RankName, paragraph: str
 ) -> SearchOptions | None:
     """Return how streams are searched; None without a model.
 
@@ -255,12 +255,12 @@ def _options(
     chosen = tuple(name for name in STREAMS if name in names)
     if model is not None and chosen:
         return SearchOptions(chosen, stream_query.value, rank.value)
-    needs = streams is not None and chosen != ("query",)
+    needs = paragraph or (streams is not None and chosen != ("query",))
     if needs or stream_query is not StreamQueryName.original or rank is not RankName.cosine:
         raise WorkbenchError(
             "No model" if model is None else "No stream",
             "Only the query itself can be compared without a model.",
-            "Name one: --model openai:NAME, or leave --streams, --stream-query and --rank out.",
+            "Name one: --model openai:NAME, or leave --streams, --stream-query, --rank and --paragraph out.",
         )
     return None
 
@@ -268,12 +268,12 @@ def _options(
 def _comparing(loaded: Config, encoder: str | None, report: ReportWork) -> tuple[str, Compare]:
     """Return what compares texts, with its name: an encoder, or BM25."""
     from agents.code_search.index import ByVectors, ByWords
-    from agents.code_search.searching import LEXICAL
-    from agents.retrieval.encoders import EMBEDDED, has_embedded, open_encoders
+    from agents.code_search.searching import LEXICAL, default_encoder
+    from agents.retrieval.encoders import open_encoders
     from agents.retrieval.methods import retriever_named
     from agents.retrieval.vectors import VectorCache
 
-    name = encoder or (EMBEDDED if has_embedded() else LEXICAL)
+    name = encoder or default_encoder()
     if name == LEXICAL:
         return name, ByWords(retriever_named(LEXICAL))
     (opened,) = open_encoders([name], batch_size=loaded.retrieval.batch_size, api=loaded.models)
