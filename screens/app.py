@@ -367,6 +367,13 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(SqlScreen(self.context, self))
 
+    def open_search(self, query: str = "", repository: str = "") -> None:
+        """Search a repository for the functions that answer a query; a rater of an open study is refused."""
+        if not self.context.refuses(Shows.WHOLE):
+            from screens.searching.screen import SearchScreen
+
+            self.push_screen(SearchScreen(self.context, self, query, repository))
+
     def open_reports(self) -> None:
         """List the reports; a rater of an open study is refused."""
         from screens.reports.screen import ReportsScreen

@@ -87,6 +87,14 @@ class Navigator(Protocol):
     def open_sql(self) -> None:
         """Ask the workspace in SQL."""
 
+    def open_search(self, query: str = "", repository: str = "") -> None:
+        """Search a repository for the functions that answer a query; a rater of an open study is refused.
+
+        Args:
+            query: The query to begin with; empty for the latest search.
+            repository: The repository to begin with; empty for that of the latest search.
+        """
+
     def open_reports(self) -> None:
         """List the reports; a rater of an open study is refused."""
 

@@ -15,6 +15,7 @@ from workbench.sample import WHEELS, allowed_programs, sample_folder, scripted_m
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agents.jobs.work import WorkSettings
     from agents.settings import ExpertRunSettings, JobSettings
     from workbench.config import Config
 
@@ -24,6 +25,15 @@ NO_MODEL = WorkbenchError(
     "Give one with --model openai:NAME, anthropic:NAME or scripted:FILE, or set agents.model in the "
     "configuration.",
 )
+
+
+def work_settings(config: Config) -> WorkSettings:
+    """Compose the settings of works that are no runs of the agents."""
+    from agents.jobs.work import WorkSettings
+
+    return WorkSettings(
+        config.models, config.retrieval, config.agents.budget, config.agents.model or "", config.search.web
+    )
 
 
 def annotation_settings(

@@ -114,9 +114,9 @@ def make_context(
         return closing.enter_context(JobRunner(workspace, emit, limits))
 
     def make_work_settings() -> WorkSettings:
-        from agents.jobs.work import WorkSettings
+        from workbench.job_settings import work_settings
 
-        return WorkSettings(models=config.whole.models, retrieval=config.whole.retrieval)
+        return work_settings(config.whole)
 
     def make_expert_tests() -> ExpertTests:
         from agents.jobs.expert_tests import ExpertTests

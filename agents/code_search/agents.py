@@ -6,7 +6,7 @@ They are those of RepoRift, section 2. Look-ups are counted and numbers checked,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agents.code_search.asking import Ask
@@ -52,7 +52,11 @@ class Augmented:
     sources: tuple[Source, ...]
 
 
-async def augment(ask: Ask, query: str, repository: str, look_up: Callable[[str], Page]) -> Augmented:
+LookUp = Callable[[str], Awaitable[Page]]
+"""Returns a page about some words."""
+
+
+async def augment(ask: Ask, query: str, repository: str, look_up: LookUp) -> Augmented:
     """Have a paragraph written about a query.
 
     However often the model asks for more, it is asked at most three times, and reads at most two pages.
@@ -80,7 +84,7 @@ async def augment(ask: Ask, query: str, repository: str, look_up: Callable[[str]
         if reply.paragraph.strip():
             return Augmented(reply.paragraph.strip(), tuple(sources))
         if left and reply.look_up.strip():
-            page = look_up(reply.look_up.strip())
+            page = await look_up(reply.look_up.strip())
             read.append(f"About {reply.look_up.strip()}:\n{page.text or 'nothing was found'}")
             sources += [Source(place, reply.look_up.strip()) for place in page.places]
     return Augmented("", tuple(sources))

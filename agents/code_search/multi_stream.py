@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Literal, Protocol, TypeVar
 
-from agents.code_search.agents import Augmented, Page, assess_code, augment, main_language, rank, write_code
+from agents.code_search.agents import (
+    Augmented,
+    LookUp,
+    assess_code,
+    augment,
+    main_language,
+    rank,
+    write_code,
+)
 from agents.code_search.asking import Ask
+from agents.code_search.findings import Findings
 from agents.code_search.index import Near, UnitIndex
-from agents.code_search.searching import SearchResult
-from agents.code_search.streams import STREAMS, Stream, by_parts, nearest, union
+from agents.code_search.streams import STREAMS, RankBy, Stream, by_parts, nearest, union
 from agents.llm.errors import ModelError
 
 StreamQuery = Literal["original", "augmented"]
-RankBy = Literal["cosine", "model"]
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,91 +51,107 @@ class SearchOptions:
         return bool({"code", "classes", "parts"} & set(self.streams))
 
 
+class Compute(Protocol):
+    """Calls a function that computes or waits, beside the loop that asks the model."""
+
+    async def __call__(self, function: Callable[[], T]) -> T:
+        """Return what the function returns."""
+        ...
+
+
 @dataclass(slots=True)
 class MultiStreamSearch:
     """A search of one query.
 
     Args:
         index: The functions and classes.
-        query: The query.
-        repository: The name of the repository.
+        findings: The query, and what was found; it grows stream by stream.
         ask: Asks the model.
         look_up: Returns a page about some words.
         options: How it is searched.
+        compute: Calls what compares texts.
+        begin: Called with each step as it begins, in words.
 
     Attributes:
-        augmented: The paragraph; None until it is written, and where none is.
-        code: The code that was written; empty for none.
-        notes: What went wrong, a sentence each.
+        found: What each stream found, best first.
     """
 
     index: UnitIndex
-    query: str
-    repository: str
+    findings: Findings
     ask: Ask
-    look_up: Callable[[str], Page]
+    look_up: LookUp
     options: SearchOptions
-    augmented: Augmented | None = None
-    code: str = ""
-    notes: list[str] = field(default_factory=list)
+    compute: Compute
+    begin: Callable[[str], None] = lambda _: None
+    found: dict[Stream, list[Near]] = field(default_factory=dict)
 
-    async def run(self, paragraph: str = "") -> list[SearchResult]:
+    async def run(self, paragraph: str = "") -> None:
         """Search.
 
         Args:
             paragraph: A paragraph about the query that is used as it is; empty to have one written.
-
-        Returns:
-            What the streams found together, best first.
         """
-        options = self.options
-        found: dict[Stream, Sequence[Near]] = {}
+        findings, options = self.findings, self.options
         if "query" in options.streams and options.stream_query == "original":
-            found["query"] = nearest(self.index, self.query, "query", "function")
+            await self._stream("query", nearest, findings.query, "query", "function")
         if options.needs_paragraph:
             await self._augment(paragraph)
-        about = self.augmented.paragraph if self.augmented is not None else self.query
+        about = findings.augmented.paragraph if findings.augmented is not None else findings.query
         if "query" in options.streams and options.stream_query == "augmented":
-            found["query"] = nearest(self.index, about, "query", "function")
+            await self._stream("query", nearest, about, "query", "function")
         if options.needs_code:
             await self._write_code(about)
-        if self.code:
+        if findings.code:
             if "code" in options.streams:
-                found["code"] = nearest(self.index, self.code, "code", "function")
+                await self._stream("code", nearest, findings.code, "code", "function")
             if "classes" in options.streams:
-                found["classes"] = nearest(self.index, self.code, "code", "class")
+                await self._stream("classes", nearest, findings.code, "code", "class")
             if "parts" in options.streams:
-                found["parts"] = by_parts(self.index, self.code, main_language(self.index.units))
-                if not found["parts"]:
-                    self.notes.append("The code that was written holds no function to compare.")
-        results = union(self.index, {stream: found[stream] for stream in STREAMS if stream in found})
-        if options.rank == "model" and results:
-            ranked = await self._tried("ranks what was found", rank(self.ask, self.query, results))
-            return ranked or results
-        return results
+                await self._stream("parts", by_parts, findings.code, main_language(self.index.units))
+                if not self.found["parts"]:
+                    findings.notes.append("The code that was written holds no function to compare.")
+        if options.rank == "model" and findings.results:
+            self.begin("ranking what was found")
+            asked = rank(self.ask, findings.query, findings.results)
+            ranked = await self._tried("ranks what was found", asked)
+            if ranked is not None:
+                findings.results, findings.ranked = ranked, "model"
+
+    async def _stream(self, stream: Stream, find: Callable[..., list[Near]], *asked: str) -> None:
+        self.begin(f"comparing: {stream}")
+        self.found[stream] = await self.compute(partial(find, self.index, *asked))
+        self.findings.searched.append(stream)
+        in_order = {one: self.found[one] for one in STREAMS if one in self.found}
+        self.findings.results = union(self.index, in_order)
 
     async def _augment(self, paragraph: str) -> None:
+        findings = self.findings
         if paragraph:
-            self.augmented = Augmented(paragraph, ())
+            findings.augmented = Augmented(paragraph, ())
             return
-        asked = augment(self.ask, self.query, self.repository, self.look_up)
+        self.begin("writing about the query")
+        asked = augment(self.ask, findings.query, findings.repository, self.look_up)
         found = await self._tried("writes about the query", asked)
         if found is not None and found.paragraph:
-            self.augmented = found
+            findings.augmented = found
         elif found is not None:
-            self.notes.append("The model wrote no paragraph: the query stands for it.")
+            findings.notes.append("The model wrote no paragraph: the query stands for it.")
 
     async def _write_code(self, about: str) -> None:
         language = main_language(self.index.units)
-        self.code = await self._tried("writes code", write_code(self.ask, about, language)) or ""
-        if self.code:
-            assessed = assess_code(self.ask, about, language, self.code)
-            self.code = await self._tried("assesses the code", assessed) or self.code
+        self.begin("writing code")
+        code = await self._tried("writes code", write_code(self.ask, about, language)) or ""
+        if code:
+            self.begin("assessing the code")
+            assessed = assess_code(self.ask, about, language, code)
+            self.findings.code = await self._tried("assesses the code", assessed) or code
 
-    async def _tried(self, what: str, asked: Awaitable[Found]) -> Found | None:
+    async def _tried(self, what: str, asked: Awaitable[T]) -> T | None:
         """Return what was asked for; None, and a note, where no usable reply came."""
         try:
             return await asked
         except ModelError as error:
-            self.notes.append(f"The model that {what} gave no usable reply: {error.title}. {error.message}")
+            self.findings.notes.append(
+                f"The model that {what} gave no usable reply: {error.title}. {error.message}"
+            )
             return None

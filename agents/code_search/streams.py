@@ -11,6 +11,7 @@ from agents.repositories.units import LANGUAGES, Kind, units_of
 from agents.retrieval.encoder import Role
 
 Stream = Literal["query", "code", "classes", "parts"]
+RankBy = Literal["cosine", "model"]
 STREAMS: tuple[Stream, ...] = ("query", "code", "classes", "parts")
 """The streams, in the order of the paper: functions near the query, functions and classes near the code that
 was written for it, and functions near the functions in that code."""

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -28,6 +28,9 @@ from store.tables.runs import Reply, Step
 if TYPE_CHECKING:
     from agents.jobs.control import Control
     from agents.llm.protocol import LanguageModel, ModelRequest, Usage
+
+
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 
 def _nothing() -> None:
@@ -51,6 +54,19 @@ class ReplyResult:
     value: BaseModel | None = None
     error: ModelError | None = None
     recorded: Callable[[], None] = _nothing
+
+    def of_type(self, reply_type: type[ReplyT]) -> ReplyT:
+        """Return the reply.
+
+        Raises:
+            ModelError: None came.
+        """
+        if self.error is not None:
+            raise self.error
+        if not isinstance(self.value, reply_type):
+            named = type(self.value).__name__
+            raise TypeError(f"{self.step.model} returned {named} for {reply_type.__name__}")
+        return self.value
 
 
 def reply_key(model: LanguageModel, request: ModelRequest, digest: str) -> UUID:

@@ -7,10 +7,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agents.llm.protocol import ModelRequest
 from agents.llm.registry import open_model
 
 if TYPE_CHECKING:
-    from agents.llm.protocol import LanguageModel
+    from pydantic import BaseModel
+
+    from agents.llm.protocol import LanguageModel, Message
     from agents.llm.settings import ModelSettings
 
 
@@ -20,6 +23,33 @@ class RoleModel:
 
     model: LanguageModel
     temperature: float | None
+
+    def request(
+        self,
+        role: str,
+        subject: str,
+        messages: tuple[Message, ...],
+        reply_type: type[BaseModel],
+        settings: ModelSettings,
+    ) -> ModelRequest:
+        """Return a question that is put to it.
+
+        Args:
+            role: Whose turn it is.
+            subject: What scripted models answer by.
+            messages: The question.
+            reply_type: The form of the reply.
+            settings: How models are asked.
+        """
+        return ModelRequest(
+            role=role,
+            subject=subject,
+            messages=messages,
+            reply_type=reply_type,
+            temperature=self.temperature,
+            max_output_tokens=settings.max_output_tokens,
+            seed=settings.seed,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of it that identifies a run."""

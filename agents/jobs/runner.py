@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -112,6 +112,11 @@ class Job:
     def work_id(self) -> UUID | None:
         """The key of its row, where it is no run."""
         return None if self.record is None else self.record.id
+
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """What it kept last; nothing where it is a run."""
+        return self._control.kept
 
     @property
     def budget(self) -> Budget:
@@ -389,18 +394,7 @@ def run_job(
     check: Callable[[], object] = lambda: None,
     limits: LimitSettings | None = None,
 ) -> JobReport:
-    """Annotate and wait for the end, for a command.
-
-    Ctrl-C stops the job and lets turns under way end; a second one cuts them off. Either way the report
-    comes, with the state "stopped", and the same call goes on where this one stopped.
-
-    Args:
-        workspace: The open workspace.
-        settings: The settings of the job.
-        emit: Called with every event, from another thread.
-        check: Called once the job has begun; raises `KeyboardInterrupt` where its end was asked for before,
-            since what a signal raises while the workspace is opened can get lost.
-        limits: What its items share.
+    """Annotate and wait for the end, for a command: see `run_work`.
 
     Returns:
         What the job came to; a job that gave up says why in `error`.
@@ -408,8 +402,39 @@ def run_job(
     Raises:
         WorkbenchError: The job could not begin: no such model or sandbox, no key.
     """
+    job = run_work(workspace, JobRequest(settings, when_failing="end"), emit, check, limits)
+    report: JobReport = job.result()
+    return report
+
+
+def run_work(
+    workspace: Workspace,
+    work: Work,
+    emit: Emit,
+    check: Callable[[], object] = lambda: None,
+    limits: LimitSettings | None = None,
+) -> Job:
+    """Do a work and wait for its end, for a command.
+
+    Ctrl-C stops it and lets turns under way end; a second one cuts them off. Either way its result comes,
+    with the state "stopped", and the same call goes on where this one stopped.
+
+    Args:
+        workspace: The open workspace.
+        work: The work, which ends where it cannot go on.
+        emit: Called with every event, from another thread.
+        check: Called once the job has begun; raises `KeyboardInterrupt` where its end was asked for before,
+            since what a signal raises while the workspace is opened can get lost.
+        limits: What its items share.
+
+    Returns:
+        The job, which has ended.
+
+    Raises:
+        WorkbenchError: The workspace is a packet.
+    """
     with tuned_for_throughput(), JobRunner(workspace, emit, limits) as runner:
-        job = runner.start(JobRequest(settings, when_failing="end"))
+        job = runner.start(work)
         patience: float | None = None
         checks = [check]
         while True:
@@ -421,5 +446,4 @@ def run_job(
                 job.stop(patience)
                 patience = 0.0
             else:
-                report: JobReport = job.result()
-                return report
+                return job

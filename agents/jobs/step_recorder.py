@@ -22,7 +22,6 @@ from pydantic import BaseModel, ValidationError
 from agents.jobs.recorded_reports import repair_of, report_of, rows_of, step_reply
 from agents.jobs.run_record import RecordedSteps, RunRecord
 from agents.llm.errors import ModelError
-from agents.llm.protocol import Message, ModelRequest
 from agents.sandbox.errors import NeedsSandbox, SandboxError
 from agents.sandbox.repair import RepairAction, RepairReport
 from store.json_fields import fields_of
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from agents.jobs.outcome import Outcome
     from agents.jobs.reply_cache import Replies, ReplyResult
     from agents.jobs.role_models import RoleModels
+    from agents.llm.protocol import Message
     from agents.llm.settings import ModelSettings
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from store.errors import WorkbenchError
@@ -127,15 +127,7 @@ class StepRecorder:
         """
         who = self._models[role]
         model = who.model
-        request = ModelRequest(
-            role=role,
-            subject=self._subject,
-            messages=messages,
-            reply_type=reply_type,
-            temperature=who.temperature,
-            max_output_tokens=self._settings.max_output_tokens,
-            seed=self._settings.seed,
-        )
+        request = who.request(role, self._subject, messages, reply_type, self._settings)
         digest = request.digest(model.name)
         known = self._recorded(role, digest)
         if known is not None:
@@ -152,10 +144,7 @@ class StepRecorder:
         self._behind = asyncio.create_task(self._write(asked))
         if asked.error is not None:
             await self.written()
-            raise asked.error
-        if not isinstance(asked.value, reply_type):
-            raise TypeError(f"{model.name} returned {type(asked.value).__name__} for {reply_type.__name__}")
-        return asked.value
+        return asked.of_type(reply_type)
 
     async def execute(
         self, role: str, program: TestProgram, sandbox: Sandbox, limits: Limits

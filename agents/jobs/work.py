@@ -13,10 +13,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from agents.jobs.budget import Budget
 from agents.jobs.pause_gate import Halted
 from store.errors import UnknownName, WorkbenchError
 from store.plugins import registered, usable
@@ -82,10 +83,16 @@ class WorkSettings:
     Attributes:
         models: How services are reached.
         retrieval: Where vectors are kept, and how texts are encoded.
+        budget: What one work may spend on models.
+        model: The model that works ask where nobody names one; empty for none.
+        web: The address of a service that searches the web; None for none.
     """
 
     models: ModelSettings
     retrieval: RetrievalSettings
+    budget: Budget = field(default_factory=Budget)
+    model: str = ""
+    web: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from agents.jobs.run_record import committed
 from store.errors import WorkbenchError
 from store.record.ids import now
 from store.tables.columns import table_of
-from store.tables.runs import WorkRow
+from store.tables.runs import WorkRow, kept
 
 if TYPE_CHECKING:
     from store.workspace.duckdb import Workspace
@@ -66,8 +66,7 @@ class WorkRecord:
     @property
     def kept(self) -> Mapping[str, Any]:
         """What it kept when it was stopped."""
-        found: dict[str, Any] = json.loads(self.row.kept or "{}")
-        return found
+        return kept(self.row)
 
     async def begin(self) -> None:
         """Write that it is at work."""

@@ -474,6 +474,10 @@ class HomeScreen(WorkbenchScreen):
         if self._holds_items():
             self.navigator.open_splits()
 
+    def action_open_search(self) -> None:
+        """Search a repository."""
+        self.navigator.open_search()
+
     def action_open_sql(self) -> None:
         """Ask the workspace in SQL."""
         if self._holds_items():

@@ -640,7 +640,12 @@ class ReviewScreen(WorkbenchScreen):
                 lambda: self._editor().edit(), self._can_edit, of_item=True, label=self._what_edit_does
             ),
             "review.edit_outside": Handler(lambda: self._editor().edit_outside(), self._can_edit),
+            "review.code_search": Handler(self._search_code, lambda: self.context.scope.may(Shows.WHOLE)),
         }
+
+    def _search_code(self) -> None:
+        """Search a repository for the query on the screen."""
+        self.navigator.open_search("" if self.item is None else self.item.prompt)
 
     def _editor(self) -> ItemTests | TextRevisions:
         """Return what edits the item shown: a text of it where it has one, otherwise its test."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, true
 
 from store.tables.columns import table_of
 from store.tables.runs import WorkRow
@@ -13,11 +13,20 @@ MOST = 200
 """Works that are listed, the latest ones."""
 
 
-def listed_works(connection: Connection) -> tuple[WorkRow, ...]:
-    """Return the works, the one begun last first, without what each goes on from."""
+def listed_works(connection: Connection, kind: str = "") -> tuple[WorkRow, ...]:
+    """Return the works, the one begun last first, without what each goes on from.
+
+    Args:
+        kind: Their kind; empty for all.
+    """
     table = table_of(WorkRow)
     columns = [column for column in table.columns if column.name != "kept"]
-    found = select(*columns).order_by(table.c.started_at.desc(), table.c.id.desc()).limit(MOST)
+    found = (
+        select(*columns)
+        .where(table.c.kind == kind if kind else true())
+        .order_by(table.c.started_at.desc(), table.c.id.desc())
+        .limit(MOST)
+    )
     return tuple(WorkRow(**row) for row in connection.execute(found).mappings())
 
 

@@ -72,6 +72,12 @@ def described(row: WorkRow) -> Mapping[str, Any]:
     return found
 
 
+def kept(row: WorkRow) -> dict[str, Any]:
+    """Return what a work kept last; nothing where it kept nothing."""
+    found: dict[str, Any] = json.loads(row.kept or "{}")
+    return found
+
+
 class Step(SQLModel):
     """One agent's turn on one item; (run, item, role, attempt) is its key.
 

@@ -72,7 +72,10 @@ class ProgressReporter:
     def _progressed(self, event: JobProgressed) -> None:
         from screens.jobs.job_line import progress_words
 
-        self._bar.show(event.ended, event.total, self._bar.shortened(_so_far(event)))
+        if event.stage:
+            self._bar.show(event.done, event.total or None, event.stage)
+        else:
+            self._bar.show(event.ended, event.total, self._bar.shortened(_so_far(event)))
         if not self._bar.wanted and time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + LINE_SECONDS
             self._note(f"{datetime.now():%Y-%m-%d %H:%M} {' · '.join(progress_words('running', event))}")

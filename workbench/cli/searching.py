@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-import time
+import tempfile
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,21 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agents.code_search.filing import not_run
 from store.errors import UnknownName, WorkbenchError
+from store.workspace.duckdb import Workspace as OpenWorkspace
 from workbench.cli.exchange import workspace_for_import
-from workbench.cli.options import Answer, ConfigFile, command, given_rater, names_in, settings
+from workbench.cli.options import Answer, ConfigFile, command, given_rater, in_shell, names_in, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agents.code_search.agents import Augmented
-    from agents.code_search.index import Compare
+    from agents.code_search.findings import Findings
     from agents.code_search.multi_stream import SearchOptions
-    from agents.code_search.searching import SearchResult
-    from agents.jobs.work_progress import ReportWork
-    from agents.repositories.reading import Repository
-    from agents.repositories.units import Unit
-    from store.workspace.duckdb import Workspace
+    from agents.code_search.work import CodeSearch
     from workbench.config import Config
 
 
@@ -104,84 +100,47 @@ def search_command(
 
     With a model by the streams of RepoRift: a paragraph about the query, code for it, and what is near.
     """
-    from agents.code_search.library import is_document
-    from agents.code_search.searching import check_query, default_encoder, search_by_query, with_words
-    from agents.repositories.reading import read_repository
-    from agents.repositories.units import has_units, units_in
-    from agents.retrieval.methods import open_retriever
+    from agents.code_search.searching import check_query
+    from agents.code_search.work import CodeSearch, SearchRequest, absolute, search_without_model
     from workbench.cli.progress_reporter import progress_of_work
+    from workbench.job_settings import work_settings
     from workbench.output import Bar
 
-    began = time.monotonic()
-    words = check_query(query)
     loaded = settings(config)
-    options = _options(model, streams, stream_query, rank, paragraph)
-    if into is not None and into.exists():
-        with _adding_to(into, loaded):
-            pass  # refused before anything is searched
-    read = read_repository(
-        repository, has_units if model is None else lambda path: has_units(path) or is_document(path)
+    request = SearchRequest(
+        absolute(repository),
+        check_query(query),
+        model or "",
+        encoder or "",
+        _options(model, streams, stream_query, rank, paragraph),
+        paragraph.strip(),
+        top,
     )
-    units = units_in(read)
+    services = work_settings(loaded)
+    work = CodeSearch(request, services, when_failing="end")
+    if into is not None:
+        with _adding_to(into, loaded) as opened:
+            found = _carried_out(opened, work)
+            filed = _file(opened, into, found.findings, top)
+        return _answer(found, top, filed)
+    if model is not None:
+        # Budgets, stops and replies are those of a work, and a work has a workspace.
+        with (
+            tempfile.TemporaryDirectory(prefix="workbench-search-") as folder,
+            OpenWorkspace.create(Path(folder, "search.duckdb")) as opened,
+        ):
+            return _answer(_carried_out(opened, work), top)
     with Bar("searching") as bar:
-        report = progress_of_work(bar)
-        if model is None or options is None:
-            method = with_words(encoder or default_encoder())
-            retriever = open_retriever(method, loaded.retrieval, loaded.models)
-            named = method.replace("+", " and ")
-            note = f"Without a model the query itself is compared ({named}): no code is written for it."
-            found = _Found(search_by_query(units, words, retriever, top, report), method, [note])
-        else:
-            compare = _comparing(loaded, encoder, report)
-            found = _by_streams(
-                loaded,
-                model,
-                compare,
-                read=read,
-                units=units,
-                query=words,
-                options=options,
-                paragraph=paragraph.strip(),
-            )
-    found = replace(found, results=found.results[:top])
-    filed = None if into is None or not found.results else _file(into, loaded, words, read, found)
-    augmented = found.augmented
-    fields = {
-        "query": words,
-        "augmented": None if augmented is None else augmented.paragraph,
-        "sources": [] if augmented is None else [asdict(one) for one in augmented.sources],
-        "repository": read.name,
-        "commit": read.commit or None,
-        "units": len(units),
-        "results": _results_as_json(found.results),
-        "requests": found.requests,
-        "cost": found.money,
-        "seconds": round(time.monotonic() - began, 3),
-    }
-    return Answer(
-        fields | ({} if filed is None else {"filed": filed.added, "known": filed.known}),
-        partial(_print, read, len(units), found),
-        *([] if filed is None else filed.said),
-        notes=[*found.notes, *read.sentences()],
-    )
+        return _answer(_Ended(search_without_model(request, services, progress_of_work(bar))), top)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a search found, and what it took.
+class _Ended:
+    """A search that has ended, with what stopped it early."""
 
-    Attributes:
-        compared: By what texts were compared.
-        model: The model that wrote what was compared; empty for none.
-    """
-
-    results: Sequence[SearchResult]
-    compared: str
-    notes: Sequence[str]
-    model: str = ""
-    augmented: Augmented | None = None
-    requests: int = 0
-    money: float | None = 0.0
+    findings: Findings
+    code: int = 0
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +152,43 @@ class _Filed:
     said: Sequence[str]
 
 
+def _carried_out(opened: OpenWorkspace, work: CodeSearch) -> _Ended:
+    """Carry a search out; what stopped it early is a note where it has found something.
+
+    Raises:
+        WorkbenchError: It could not begin, or failed.
+    """
+    from agents.jobs.runner import run_work
+    from store.workspace.serving import serving
+    from workbench.cli.progress_reporter import ProgressReporter
+    from workbench.output import Bar
+    from workbench.signals import code_when_stopped, raise_if_stopped
+
+    with serving(opened), Bar("searching") as bar:
+        job = run_work(opened, work, ProgressReporter(bar), check=raise_if_stopped)
+    found: Findings = job.result()
+    if job.state == "stopped" and job.used_up is not None:
+        return _Ended(found, job.used_up.exit_code, [f"{job.used_up.message} {job.used_up.hint}"])
+    if job.state == "stopped":
+        return _Ended(found, code_when_stopped(), ["Stopped. This was found until then."])
+    if job.error is not None:
+        raise job.error
+    return _Ended(found)
+
+
+def _answer(ended: _Ended, top: int, filed: _Filed | None = None) -> Answer:
+    found = ended.findings
+    return Answer(
+        found.as_json(top) | ({} if filed is None else {"filed": filed.added, "known": filed.known}),
+        partial(_print, found, top),
+        *([] if filed is None else filed.said),
+        code=ended.code,
+        notes=[*found.notes, *ended.notes],
+    )
+
+
 @contextmanager
-def _adding_to(path: Path, loaded: Config) -> Iterator[Workspace]:
+def _adding_to(path: Path, loaded: Config) -> Iterator[OpenWorkspace]:
     """Open the workspace to which pairs are added; one is made where there is none.
 
     Raises:
@@ -213,33 +207,32 @@ def _adding_to(path: Path, loaded: Config) -> Iterator[Workspace]:
         yield opened
 
 
-def _file(path: Path, loaded: Config, query: str, read: Repository, found: _Found) -> _Filed:
+def _file(opened: OpenWorkspace, path: Path, found: Findings, top: int) -> _Filed:
     """Add what was found as pairs to a workspace.
 
-    What was found is printed all the same where it cannot be, as when somebody has opened it meanwhile.
+    What was found is printed all the same where they cannot be added.
     """
     from agents.code_search.filing import file_pairs, source_of
     from store.formatting import pluralize
 
+    if not found.results:
+        return _Filed(0, 0, [f"No pair was added; the search is kept in {path}."])
     try:
-        with _adding_to(path, loaded) as opened:
-            report = file_pairs(opened, query, read, found.results, found.compared)
+        report = file_pairs(opened, found, range(1, top + 1))
     except WorkbenchError as error:
         return _Filed(0, 0, [f"No pair was added. {error.title}: {error.message} {error.hint}"])
     added, known = report.items_added, report.items_known
     said = [f"{pluralize(added, 'pair')} added to {path}, {known:,} already there."]
-    if languages := {one.unit.language for one in found.results} - {"python"}:
-        others = " and ".join(sorted(languages))
-        said.append(f"Programs in {others} are not run: agents without execution and experts label them.")
-    command = ["workbench", "annotate", str(path), "--source", source_of(read)]
-    said.append(f"The agents label them: {shlex.join(command)}")
+    if others := not_run(found.results[:top]):
+        said.append(others)
+    said.append(f"The agents label them: {in_shell('annotate', path, '--source', source_of(found))}")
     return _Filed(added, known, said)
 
 
 def _options(
     model: str | None, streams: str | None, stream_query: StreamQueryName, rank: RankName, paragraph: str
-) -> SearchOptions | None:
-    """Return how streams are searched; None without a model.
+) -> SearchOptions:
+    """Return how streams are searched.
 
     Raises:
         WorkbenchError: A stream is unknown, or needs a model.
@@ -262,91 +255,19 @@ def _options(
             "Only the query itself can be compared without a model.",
             "Name one: --model openai:NAME, or leave --streams, --stream-query, --rank and --paragraph out.",
         )
-    return None
+    return SearchOptions(("query",))
 
 
-def _comparing(loaded: Config, encoder: str | None, report: ReportWork) -> tuple[str, Compare]:
-    """Return what compares texts, with its name: an encoder, or BM25."""
-    from agents.code_search.index import ByVectors, ByWords
-    from agents.code_search.searching import LEXICAL, default_encoder
-    from agents.retrieval.encoders import open_encoders
-    from agents.retrieval.methods import retriever_named
-    from agents.retrieval.vectors import VectorCache
-
-    name = encoder or default_encoder()
-    if name == LEXICAL:
-        return name, ByWords(retriever_named(LEXICAL))
-    (opened,) = open_encoders([name], batch_size=loaded.retrieval.batch_size, api=loaded.models)
-    return opened.name, ByVectors(opened, VectorCache(loaded.retrieval.folder), report)
-
-
-def _by_streams(
-    loaded: Config,
-    model: str,
-    compare: tuple[str, Compare],
-    *,
-    read: Repository,
-    units: Sequence[Unit],
-    query: str,
-    options: SearchOptions,
-    paragraph: str,
-) -> _Found:
-    """Search by the streams, with a model."""
-    import asyncio
-
-    from agents.code_search.asking import PlainAsk
-    from agents.code_search.index import UnitIndex
-    from agents.code_search.library import Library
-    from agents.code_search.multi_stream import MultiStreamSearch
-    from agents.code_search.searching import functions_in
-    from agents.code_search.web import look_up_web
-    from agents.llm.registry import open_model
-
-    functions_in(units)
-    encoder, nearest = compare
-    asked = open_model(model, loaded.models)
-    ask = PlainAsk(asked, loaded.models, query)
-    address = loaded.search.web
-    library = Library(read, units, nearest, None if address is None else partial(look_up_web, address))
-    search = MultiStreamSearch(UnitIndex(units, nearest), query, read.name, ask, library.page, options)
-
-    async def run() -> Sequence[SearchResult]:
-        try:
-            return await search.run(paragraph)
-        finally:
-            await asked.close()
-
-    results = asyncio.run(run())
-    notes = [*search.notes, *library.notes]
-    return _Found(results, encoder, notes, asked.name, search.augmented, ask.requests, ask.money)
-
-
-def _results_as_json(found: Sequence[SearchResult]) -> list[dict[str, object]]:
-    return [
-        {
-            "rank": rank,
-            "path": one.unit.path,
-            "line": one.unit.line,
-            "end_line": one.unit.end_line,
-            "name": one.unit.name,
-            "kind": one.unit.kind,
-            "score": one.score,
-            "streams": one.streams,
-        }
-        for rank, one in enumerate(found, start=1)
-    ]
-
-
-def _print(read: Repository, units: int, found: _Found) -> None:
+def _print(found: Findings, top: int) -> None:
     from store.formatting import dollars, pluralize
     from workbench.output import print_table, say
 
-    at = f" @ {read.commit[:7]}" if read.commit else ""
-    spent = [pluralize(found.requests, "request")] if found.requests else []
-    spent += [dollars(found.money)] if found.requests and found.money is not None else []
-    parts = [pluralize(units, "function or class", "functions and classes"), found.compared]
-    parts += [found.model] * bool(found.model) + spent
-    say(f"{read.name}{at} · {' · '.join(parts)}")
+    parts = [pluralize(found.units, "function or class", "functions and classes"), found.compared]
+    if found.model:
+        parts.append(found.model)
+        parts += [pluralize(found.requests, "request")] if found.requests else []
+        parts += [dollars(found.cost)] if found.requests and found.cost is not None else []
+    say(f"{found.place} · {' · '.join(parts)}")
     if found.augmented is not None:
         say("", found.augmented.paragraph)
         say(*(f"  read: {source.place}" for source in found.augmented.sources), "")
@@ -359,9 +280,9 @@ def _print(read: Repository, units: int, found: _Found) -> None:
             f"{one.score:.2f}",
             one.unit.name,
             f"{one.unit.path}:{one.unit.line}",
-            *([" ".join(one.streams)] if found.requests else []),
+            *([" ".join(one.streams)] if found.model else []),
         )
-        for rank, one in enumerate(found.results, start=1)
+        for rank, one in enumerate(found.results[:top], start=1)
     ]
-    streams = ("streams",) if found.requests else ()
+    streams = ("streams",) if found.model else ()
     print_table(("", "score", "name", "where", *streams), rows, wide=("name", "where"))

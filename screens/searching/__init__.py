@@ -1,0 +1,1 @@
+"""The search for functions of a repository."""

@@ -1,0 +1,521 @@
+"""Code search: a query over a repository, what each stream found, and the code of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from agents.code_search.streams import STREAMS, RankBy, Stream
+from agents.jobs.events import ENDED, JobEnded, JobEvent
+from screens.commands import Command, bindings
+from screens.jobs.job_line import JobLine
+from screens.navigator import LoadedText
+from screens.rankings.row_list import RowList
+from screens.searching.results import ResultList, place_of, stream_words
+from screens.threads import in_thread
+from screens.widgets.key_line import KeyLine
+from screens.widgets.line_input import LineInput
+from screens.widgets.text.sanitize import one_line
+from screens.widgets.text.view import TextPane
+from screens.widgets.top_line import TopLine
+from screens.workbench_screen import WorkbenchScreen
+from store.errors import WorkbenchError
+from store.formatting import dollars, pluralize
+
+if TYPE_CHECKING:
+    from agents.code_search.findings import Findings
+    from agents.code_search.searching import SearchResult
+    from agents.code_search.work import SearchRequest
+    from agents.jobs.runner import Job
+    from screens.context import ScreenContext
+    from screens.navigator import Navigator
+    from store.ingest.report import ImportReport
+    from store.tables.runs import WorkRow
+
+
+class SearchScreen(WorkbenchScreen):
+    """Searches a repository behind the screen, and shows what was found until now.
+
+    Args:
+        query: The query to begin with; empty for the latest search.
+        repository: The repository to begin with; empty for that of the latest search.
+
+    Attributes:
+        findings: What was found; None for no search yet.
+        request: What was asked for that.
+        job: The search at work, or the latest of this session; None for none.
+        streams: The streams that are on.
+    """
+
+    SCOPE = "search"
+    CSS_PATH = "searching.tcss"
+    BINDINGS = bindings("search")
+    AUTO_FOCUS = "#query"
+
+    def __init__(
+        self, context: ScreenContext, navigator: Navigator, query: str = "", repository: str = ""
+    ) -> None:
+        super().__init__(context, navigator)
+        self.findings: Findings | None = None
+        self.request: SearchRequest | None = None
+        self.job: Job | None = None
+        self.streams: list[Stream] = list(STREAMS)
+        self._rank: RankBy = "cosine"
+        self._history: tuple[WorkRow, ...] = ()
+        self._begin_with = (query, repository)
+        self._said = ""
+        self._model = ""
+        self._filing = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the query beside the repository, the streams, and the results beside their code."""
+        query, repository = self._begin_with
+        yield TopLine("search")
+        with Horizontal(id="asked"):
+            yield LineInput(query, id="query", placeholder="what the code does")
+            yield Static("in")
+            yield LineInput(repository, id="repository", placeholder="folder, archive or git URL")
+        yield Static(id="streams")
+        yield Static(id="facts")
+        with Horizontal(id="found"):
+            yield ResultList()
+            yield TextPane(id="code")
+        yield Static(id="paragraph")
+        yield Static(id="notes")
+        yield JobLine(self.context)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Read the earlier searches, and follow the one at work."""
+        settings = self.context.settings
+        self._code.begin_code(wrap=settings.wrap, numbers=False)
+        self.context.jobs.events.subscribe(self, self._job_event)
+        self._show_result()
+        self._lay_out()
+        in_thread(self, self._read, self._read_done, self._failed, group="searches")
+
+    # -- earlier searches -------------------------------------------------------------------------------
+
+    def _read(self) -> tuple[WorkRow, ...]:
+        from agents.code_search.work import KIND
+        from store.queries.works import listed_works
+
+        self._model = self.context.jobs.settings.model
+        with self.context.workspace.reading() as connection:
+            return listed_works(connection, KIND)
+
+    def _read_done(self, found: tuple[WorkRow, ...]) -> None:
+        from agents.code_search.work import KIND
+
+        first, self._history = not self._history, found
+        at_work = self.context.jobs.of_kind(KIND)
+        if self.job is None and at_work and not self._begin_with[0]:
+            self._follow(at_work[-1])
+        elif first and found and self.findings is None:
+            self._show_row(found[0].id, only_place=bool(self._query.value))
+        self._lay_out()
+
+    def _show_row(self, key: UUID, *, only_place: bool = False) -> None:
+        """Show an earlier search, or only take its repository."""
+
+        def load() -> WorkRow | None:
+            from store.queries.works import work_row
+
+            with self.context.workspace.reading() as connection:
+                return work_row(connection, key)
+
+        in_thread(self, load, partial(self._row_read, only_place), self._failed, group="search")
+
+    def _row_read(self, only_place: bool, row: WorkRow | None) -> None:
+        from agents.code_search.findings import Findings
+        from agents.code_search.work import SearchRequest
+        from store.tables.runs import described, kept
+
+        if row is None or (self.job is not None and self.job.state not in ENDED):
+            return
+        request = SearchRequest.of(described(row))
+        if not self._repository.value:
+            self._repository.value = request.repository
+        if only_place or (self._query.has_focus and self._query.value):
+            return
+        self.job, self.request, self.findings = None, request, None
+        self._query.value, self._repository.value = request.query, request.repository
+        self._rank = request.options.rank
+        self._said = row.said if row.state in ("failed", "stopped") else ""
+        if found := kept(row):
+            try:
+                self.findings = Findings.of_dict(found)
+            except WorkbenchError as error:
+                self._said = f"! {error}"
+        self._list.focus()
+        self._show_found(sort=True)
+
+    def action_history(self) -> None:
+        """Choose an earlier search."""
+        from screens.searching.history import HistoryScreen
+
+        def chosen(key: UUID | None) -> None:
+            if key is not None:
+                self._show_row(key)
+
+        def show(found: tuple[WorkRow, ...]) -> None:
+            self._history = found
+            if found:
+                self.app.push_screen(HistoryScreen(self.context.settings, found), chosen)
+
+        in_thread(self, self._read, show, self._failed, group="searches")
+
+    # -- searching --------------------------------------------------------------------------------------
+
+    @property
+    def _query(self) -> LineInput:
+        return self.query_one("#query", LineInput)
+
+    @property
+    def _repository(self) -> LineInput:
+        return self.query_one("#repository", LineInput)
+
+    @property
+    def _list(self) -> ResultList:
+        return self.query_one(ResultList)
+
+    @property
+    def _code(self) -> TextPane:
+        return self.query_one("#code", TextPane)
+
+    @property
+    def at_work(self) -> Job | None:
+        """The search at work; None where none is."""
+        return self.job if self.job is not None and self.job.state not in ENDED else None
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if not self._query.value.strip():
+            self._query.focus()
+        elif not self._repository.value.strip():
+            self._repository.focus()
+        else:
+            self._search("")
+
+    def _search(self, paragraph: str) -> None:
+        """Begin a search of what is filled in, after the one at work was stopped."""
+        from agents.code_search.multi_stream import SearchOptions
+        from agents.code_search.work import CodeSearch, SearchRequest, absolute
+
+        if not self.streams:
+            self._say("No stream is on: 1 to 4 switch them on.")
+            return
+        if self.at_work is not None:
+            self.at_work.stop(0.0)
+        services = self.context.jobs.settings
+        # Without a model there is one stream, that of the query.
+        request = SearchRequest(
+            absolute(self._repository.value.strip()),
+            self._query.value.strip(),
+            services.model,
+            options=SearchOptions(
+                tuple(one for one in STREAMS if one in self.streams) if services.model else ("query",),
+                rank=self._rank if services.model else "cosine",
+            ),
+            paragraph=paragraph if services.model else "",
+        )
+        job = self.context.jobs.start(CodeSearch(request, services))
+        if job is not None:
+            self._list.forget()
+            self._follow(job)
+
+    def _follow(self, job: Job) -> None:
+        """Show what a search of this session finds."""
+        self.job, self.findings, self._said = job, None, ""
+        self.request = job.job.request  # type: ignore[attr-defined]  # it is a `CodeSearch`
+        self._query.value, self._repository.value = self.request.query, self.request.repository
+        self._take()
+
+    def _job_event(self, event: JobEvent) -> None:
+        if self.job is None or event.job != self.job.number:
+            return
+        if isinstance(event, JobEnded) and event.state != "done":
+            self._said = f"! {event.error.title}: {event.error.message}" if event.error else "Stopped."
+        self._take()
+
+    def _take(self) -> None:
+        """Show what the search has found until now."""
+        from agents.code_search.findings import Findings
+
+        if self.job is not None and self.job.kept:
+            self.findings = Findings.of_dict(dict(self.job.kept))
+        self._show_found()
+
+    def _failed(self, error: WorkbenchError) -> None:
+        self._filing = False
+        self._say(f"! {error.title}: {error.message} {error.hint}".strip())
+
+    def show_notice(self, text: str, *, alarm: bool = False) -> None:
+        """Show a notice of the app, where a toast would cover the code."""
+        self._say(f"! {text}" if alarm else text)
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        self._lay_out()
+
+    # -- layout -----------------------------------------------------------------------------------------
+
+    def _show_found(self, *, sort: bool = False) -> None:
+        ranked = [] if self.findings is None else self.findings.by_streams(self.streams)
+        self._list.show_results(ranked, sort=sort)
+        self._show_result()
+        self._lay_out()
+
+    def _show_result(self) -> None:
+        """Show the code of the result at the cursor."""
+        one = self._list.current
+        if one is None:
+            self._code.load("", title="", empty=self._why_nothing())
+        else:
+            unit = one.unit
+            title = f"{unit.path}:{unit.line}-{unit.end_line}"
+            self._code.load(unit.text, language=unit.language, title=title, empty="No text.")
+
+    def _why_nothing(self) -> str:
+        if self.at_work is not None:
+            return "Searching …"
+        if self.findings is None:
+            return "Type what the code does, and the repository; Enter searches."
+        return (
+            "Nothing was found by the streams that are on." if self.findings.results else "Nothing was found."
+        )
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width."""
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        cells = max(self.app.size.width - 2, 1)
+        found = self.findings
+        self._list.border_title = "Found" if found is None else f"Found {len(self._list.ranked):,}"
+        rank = f"rank: {self._rank}" if self._model else "without a model: the query alone"
+        self.query_one("#streams", Static).update(
+            Content(one_line(f"{stream_words(self.streams)}  {rank}", cells))
+        )
+        self.query_one("#facts", Static).update(Content(one_line(" · ".join(self._facts()), cells)))
+        self.query_one("#paragraph", Static).update(self._paragraph(cells))
+        self.set_class(self._said.startswith("!"), "-wrong")
+        lines = [self._said] if self._said else []
+        lines += [] if found is None else found.notes
+        if not self._list.in_order:
+            lines.insert(0, f"More was found: {self.key_of('order')} puts it in the order of the ranks.")
+        self.query_one("#notes", Static).update(
+            Content("\n".join(one_line(line, 2 * cells) for line in lines))
+        )
+        self.refresh_bindings()
+
+    def _facts(self) -> list[str]:
+        found = self.findings
+        if found is None or not found.units:
+            return ["reading the repository …" if self.at_work is not None else "no search yet"]
+        facts = [found.place, pluralize(found.units, "function or class", "functions and classes")]
+        facts += [found.compared.replace("+", " and ")] if found.compared else []
+        if found.model:
+            facts.append(pluralize(found.requests, "request"))
+            facts += [dollars(found.cost)] if found.requests and found.cost is not None else []
+        return [*facts, f"{found.seconds:.1f} s", *([found.model] if found.model else [])]
+
+    def _paragraph(self, cells: int) -> Content:
+        found = self.findings
+        if found is None or found.augmented is None:
+            return Content("")
+        read = len({one.place for one in found.augmented.sources})
+        keys = f"{self.key_of('edit')} edits it, {self.key_of('about')} shows {pluralize(read, 'source')}"
+        keys += " and the code written" if found.code else ""
+        text = one_line(found.augmented.paragraph, max(2 * cells, 1))
+        return Content.assemble(text, "\n", (f"▸ {keys}", "$foreground-muted"))
+
+    # -- keys -------------------------------------------------------------------------------------------
+
+    def offers(self, command: Command) -> bool:
+        """Offer only what has an effect."""
+        verb = command.id.partition(".")[2]
+        found = self.findings
+        if not self._list.has_focus:
+            # Letters are written into the lines.
+            return verb in ("open", "next", "previous", "down", "back")
+        if verb in ("open", "file", "file_all"):
+            return self._list.current is not None
+        if verb in ("edit", "about"):
+            return found is not None and found.augmented is not None
+        if verb == "stop":
+            return self.at_work is not None
+        if verb == "order":
+            return not self._list.in_order
+        if verb == "history":
+            return bool(self._history) or self.job is not None
+        return verb != "rank" or bool(self._model)
+
+    def label_now(self, command: Command) -> str:
+        """Name Enter after what it does: in the lines it searches."""
+        searches = command.id == "search.open" and not self._list.has_focus
+        return "search" if searches else command.label
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of what has the focus."""
+        self.refresh_bindings()
+
+    def action_move(self, rows: int) -> None:
+        """Go to another result; from the lines above into the list."""
+        if not self._list.has_focus:
+            self._list.focus()
+        else:
+            self._list.move(rows)
+        self._show_result()
+
+    def action_page(self, pages: int) -> None:
+        """Go a page up or down in the list."""
+        self._list.page(pages)
+        self._show_result()
+
+    def action_jump(self, to: int) -> None:
+        """Go to the first or the last result."""
+        self._list.jump(to)
+        self._show_result()
+
+    def action_query(self) -> None:
+        """Go to the query."""
+        self._query.focus()
+
+    def action_stream(self, number: int) -> None:
+        """Switch a stream on or off, in what is shown and in the next search."""
+        stream = STREAMS[number - 1]
+        if stream in self.streams:
+            self.streams.remove(stream)
+        else:
+            self.streams.append(stream)
+            found = self.findings
+            if found is not None and found.model and stream not in found.searched and self.at_work is None:
+                self._said = f"{stream} was not searched: Enter in the query searches again."
+        self._show_found(sort=True)
+
+    def action_rank(self) -> None:
+        """Have the next search ranked by the model, or by cosine."""
+        self._rank = "cosine" if self._rank == "model" else "model"
+        self._say(f"The next search ranks by {'the model' if self._rank == 'model' else 'cosine'}.")
+
+    def action_order(self) -> None:
+        """Put the results in the order of their ranks."""
+        self._show_found(sort=True)
+
+    def action_stop(self) -> None:
+        """Stop the search."""
+        if self.at_work is not None:
+            self.at_work.stop(0.0)
+
+    def action_edit(self) -> None:
+        """Edit the paragraph, and search with it."""
+        from screens.searching.paragraph import ParagraphEditor
+
+        found = self.findings
+        if found is None or found.augmented is None:
+            return
+
+        def edited(text: str | None) -> None:
+            if text:
+                self._search(text)
+
+        self.app.push_screen(ParagraphEditor(self.context, found.query, found.augmented.paragraph), edited)
+
+    def action_about(self) -> None:
+        """Show the paragraph, what was read for it, and the code that was written."""
+        found = self.findings
+        if found is None or found.augmented is None:
+            return
+        sources = [f"- {one.place} (looked up: {one.asked})" for one in found.augmented.sources]
+        parts = [f"# {found.query}", found.augmented.paragraph]
+        parts += ["## Read for it", "\n".join(sources)] if sources else ["Nothing was read for it."]
+        parts += ["## Code that was written, and is not run", f"```\n{found.code}\n```"] if found.code else []
+        text = LoadedText("\n\n".join(parts), "markdown", "about the query")
+        self.navigator.open_text("about the query", "about the query", lambda: text)
+
+    def action_open(self) -> None:
+        """Show the function or class in its file."""
+        one, request = self._list.current, self.request
+        if one is not None and request is not None:
+            title = f"{one.unit.path} · {one.unit.name}"
+            self.navigator.open_text(
+                "file of the repository", title, partial(_in_file, request.repository, one)
+            )
+
+    @on(RowList.Clicked)
+    def _clicked(self, message: RowList.Clicked) -> None:
+        self._list.put_cursor(message.row)
+        self._list.focus()
+        self._show_result()
+
+    # -- filing -----------------------------------------------------------------------------------------
+
+    def action_file(self) -> None:
+        """File the query with the result at the cursor as a pair to label."""
+        if self._list.current is not None:
+            self._file([self._list.current])
+
+    def action_file_all(self) -> None:
+        """File the query with every result that is shown."""
+        self._file(list(self._list.ranked))
+
+    def _file(self, chosen: list[SearchResult]) -> None:
+        found = self.findings
+        if found is None or not chosen or self._filing:
+            return
+        if self.at_work is not None:
+            # Ranks are those of the whole search.
+            self._say("The search is still at work: results are filed once it has ended.")
+            return
+        self._filing = True
+        places = {place_of(one) for one in chosen}
+        ranks = [rank for rank, one in enumerate(found.results, start=1) if place_of(one) in places]
+
+        def file() -> ImportReport:
+            from agents.code_search.filing import file_pairs
+
+            return file_pairs(self.context.workspace, found, ranks)
+
+        in_thread(self, file, partial(self._filed, chosen), self._failed, group="filing")
+
+    def _filed(self, chosen: list[SearchResult], report: ImportReport) -> None:
+        from agents.code_search.filing import not_run
+
+        self._filing = False
+        self._list.filed |= {place_of(one) for one in chosen}
+        self._list.refresh()
+        said = f"{pluralize(report.items_added, 'pair')} filed"
+        said += f", {report.items_known:,} already there" if report.items_known else ""
+        self._say(" ".join((f"{said}: in the queue.", not_run(chosen))).strip())
+
+
+def _in_file(repository: str, one: SearchResult) -> LoadedText:
+    """Load the file of a result, with the cursor on the result; the result alone where it cannot be read."""
+    from agents.repositories.git import is_git_url
+    from agents.repositories.reading import read_repository
+    from agents.repositories.units import units_of
+
+    unit = one.unit
+    title = f"{unit.path}:{unit.line} · {unit.name}"
+    alone = LoadedText(unit.text, unit.language, f"{title} · the result alone", None)
+    if is_git_url(repository):
+        # To show one file, a commit is not fetched again.
+        return alone
+    read = read_repository(repository, lambda path: path == unit.path)
+    if not read.files:
+        return alone
+    text = read.files[0].text
+    same = [now for now in units_of(unit.path, text) if (now.name, now.text) == (unit.name, unit.text)]
+    if not same:
+        return LoadedText(text, unit.language, f"{title} · changed since the search", None)
+    now = min(same, key=lambda each: abs(each.line - unit.line))
+    return LoadedText(text, unit.language, title, range(now.line, now.end_line + 1))
