@@ -19,7 +19,7 @@ ABOUT = (
     "SHA-256 of the sample's data files."
 )
 DATA_FILES = (
-    *("pairs.jsonl", "replies.jsonl", "labels.csv"),
+    *("pairs.jsonl", "replies.jsonl", "search-replies.jsonl", "labels.csv"),
     *("completions.jsonl", "predictions.jsonl", "questions.jsonl", "answers.jsonl"),
     *("comparisons.jsonl", "comparison-labels.csv", "study.json", "study-labels.csv"),
     *("practice.json", "corpus.jsonl", "queries.txt"),

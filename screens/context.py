@@ -76,6 +76,8 @@ class AppContext:
         check_file: Does all that an import of a file does but import it, given what that is given.
         load_sample: Loads the sample data into an empty workspace and returns what annotates it.
         is_sample: Whether the workspace holds the sample data, whose replies are scripted by hand.
+        example_search: Returns the query and the repository that the first code search begins with; empty
+            ones where there is no sample.
         first_look: The first reads of the workspace, made before there was a screen; None for none.
         start_with: The screen to open on: home, queue, adjudicate, or resume for where the rater left off.
         file: The file that is to be imported once the first screen is shown; empty for none.
@@ -99,6 +101,7 @@ class AppContext:
     check_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
     load_sample: Callable[[], JobSettings]
     is_sample: Callable[[], bool]
+    example_search: Callable[[], tuple[str, str]] = lambda: ("", "")
     first_look: FirstLook | None = None
     start_with: Literal["home", "queue", "resume", "adjudicate"] = "home"
     file: str = ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
-from workbench.sample import WHEELS, allowed_programs, sample_folder, scripted_model
+from workbench.sample import WHEELS, allowed_programs, sample_folder, scripted_model, searching_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +27,17 @@ NO_MODEL = WorkbenchError(
 )
 
 
-def work_settings(config: Config) -> WorkSettings:
-    """Compose the settings of works that are no runs of the agents."""
+def work_settings(config: Config, *, sample: bool = False) -> WorkSettings:
+    """Compose the settings of works that are no runs of the agents.
+
+    Args:
+        config: The configuration.
+        sample: Whether the workspace holds the sample, for whose code search there are scripted replies.
+    """
     from agents.jobs.work import WorkSettings
 
-    return WorkSettings(
-        config.models, config.retrieval, config.agents.budget, config.agents.model or "", config.search.web
-    )
+    model = config.agents.model or (searching_model() if sample else "")
+    return WorkSettings(config.models, config.retrieval, config.agents.budget, model, config.search.web)
 
 
 def annotation_settings(

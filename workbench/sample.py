@@ -33,8 +33,12 @@ CORPUS = "corpus.jsonl"
 
 FILES = (
     *(*IMPORTED, CORPUS),
-    *("study.json", "study-labels.csv", "practice.json", "replies.jsonl", "manifest.json"),
+    *("study.json", "study-labels.csv", "practice.json", "replies.jsonl", "search-replies.jsonl"),
+    "manifest.json",
 )
+
+SEARCH = "write a text in latin letters"
+"""The query of a code search for which there are scripted replies."""
 
 WHEELS = "wheels"
 """The folder of the two packages that candidates of the sample lack."""
@@ -77,6 +81,11 @@ def sample_raters() -> tuple[str, ...]:
 def scripted_model() -> str:
     """Return the name of the model that answers with the sample's replies."""
     return f"scripted:{sample_folder() / 'replies.jsonl'}"
+
+
+def searching_model() -> str:
+    """Return the name of the model that answers in the sample's code search."""
+    return f"scripted:{sample_folder() / 'search-replies.jsonl'}"
 
 
 def import_sample(workspace: Workspace) -> ImportReport:

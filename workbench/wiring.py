@@ -21,7 +21,7 @@ from workbench.job_settings import (
     sandbox_sentence,
 )
 from workbench.rater import rater_name_in
-from workbench.sample import holds_sample, import_sample
+from workbench.sample import SEARCH, holds_sample, import_sample, sample_folder
 
 if TYPE_CHECKING:
     from agents.jobs.events import JobEvent
@@ -116,7 +116,10 @@ def make_context(
     def make_work_settings() -> WorkSettings:
         from workbench.job_settings import work_settings
 
-        return work_settings(config.whole)
+        return work_settings(config.whole, sample=holds_sample(workspace))
+
+    def example_search() -> tuple[str, str]:
+        return (SEARCH, str(sample_folder())) if holds_sample(workspace) else ("", "")
 
     def make_expert_tests() -> ExpertTests:
         from agents.jobs.expert_tests import ExpertTests
@@ -152,6 +155,7 @@ def make_context(
         check_file=partial(import_file, workspace, dry_run=True),
         load_sample=load_sample,
         is_sample=lambda: holds_sample(workspace),
+        example_search=example_search,
         first_look=first_look,
         start_with=start_with,
         begin_with=annotation,

@@ -19,6 +19,7 @@ class ParagraphEditor(TextEditor):
         paragraph: The paragraph as it is.
     """
 
+    CSS_PATH = "../review/text_editor.tcss"
     LANGUAGE = "markdown"
     WRAPS = True
     FILE = "paragraph.md"

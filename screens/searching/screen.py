@@ -73,6 +73,7 @@ class SearchScreen(WorkbenchScreen):
         self._said = ""
         self._model = ""
         self._filing = False
+        self._example = ("", "")
 
     def compose(self) -> ComposeResult:
         """Lay out the query beside the repository, the streams, and the results beside their code."""
@@ -108,6 +109,7 @@ class SearchScreen(WorkbenchScreen):
         from store.queries.works import listed_works
 
         self._model = self.context.jobs.settings.model
+        self._example = self.context.program.example_search()
         with self.context.workspace.reading() as connection:
             return listed_works(connection, KIND)
 
@@ -120,6 +122,8 @@ class SearchScreen(WorkbenchScreen):
             self._follow(at_work[-1])
         elif first and found and self.findings is None:
             self._show_row(found[0].id, only_place=bool(self._query.value))
+        elif first and not found and not self._query.value and not self._repository.value:
+            self._query.value, self._repository.value = self._example
         self._lay_out()
 
     def _show_row(self, key: UUID, *, only_place: bool = False) -> None:
@@ -242,8 +246,9 @@ class SearchScreen(WorkbenchScreen):
     def _job_event(self, event: JobEvent) -> None:
         if self.job is None or event.job != self.job.number:
             return
-        if isinstance(event, JobEnded) and event.state != "done":
-            self._said = f"! {event.error.title}: {event.error.message}" if event.error else "Stopped."
+        if isinstance(event, JobEnded):
+            # Notices said the same, if the screen was in sight.
+            self._said = "Stopped." if event.state == "stopped" else _error(event.error)
         self._take()
 
     def _take(self) -> None:
@@ -256,7 +261,7 @@ class SearchScreen(WorkbenchScreen):
 
     def _failed(self, error: WorkbenchError) -> None:
         self._filing = False
-        self._say(f"! {error.title}: {error.message} {error.hint}".strip())
+        self._say(_error(error))
 
     def show_notice(self, text: str, *, alarm: bool = False) -> None:
         """Show a notice of the app, where a toast would cover the code."""
@@ -301,21 +306,24 @@ class SearchScreen(WorkbenchScreen):
         cells = max(self.app.size.width - 2, 1)
         found = self.findings
         self._list.border_title = "Found" if found is None else f"Found {len(self._list.ranked):,}"
-        rank = f"rank: {self._rank}" if self._model else "without a model: the query alone"
-        self.query_one("#streams", Static).update(
-            Content(one_line(f"{stream_words(self.streams)}  {rank}", cells))
-        )
-        self.query_one("#facts", Static).update(Content(one_line(" · ".join(self._facts()), cells)))
-        self.query_one("#paragraph", Static).update(self._paragraph(cells))
-        self.set_class(self._said.startswith("!"), "-wrong")
         lines = [self._said] if self._said else []
         lines += [] if found is None else found.notes
         if not self._list.in_order:
             lines.insert(0, f"More was found: {self.key_of('order')} puts it in the order of the ranks.")
-        self.query_one("#notes", Static).update(
-            Content("\n".join(one_line(line, 2 * cells) for line in lines))
-        )
+        self.set_class(self._said.startswith("!"), "-wrong")
+        self._fill("#streams", self._streams_line(), cells)
+        self._fill("#facts", " · ".join(self._facts()), cells)
+        self.query_one("#paragraph", Static).update(self._paragraph(cells))
+        self._fill("#notes", "\n".join(one_line(line, 2 * cells) for line in lines))
         self.refresh_bindings()
+
+    def _fill(self, where: str, text: str, cells: int | None = None) -> None:
+        self.query_one(where, Static).update(Content(text if cells is None else one_line(text, cells)))
+
+    def _streams_line(self) -> str:
+        if self._model or (self.findings is not None and self.findings.model):
+            return f"{stream_words(self.streams)}  rank: {self._rank}"
+        return "No model is set (agents.model): the query itself is compared."
 
     def _facts(self) -> list[str]:
         found = self.findings
@@ -496,6 +504,11 @@ class SearchScreen(WorkbenchScreen):
         said = f"{pluralize(report.items_added, 'pair')} filed"
         said += f", {report.items_known:,} already there" if report.items_known else ""
         self._say(" ".join((f"{said}: in the queue.", not_run(chosen))).strip())
+
+
+def _error(error: WorkbenchError | None) -> str:
+    """Return an error as a line; nothing for none."""
+    return "" if error is None else f"! {error.title}: {error.message} {error.hint}".rstrip()
 
 
 def _in_file(repository: str, one: SearchResult) -> LoadedText:

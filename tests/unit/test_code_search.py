@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from sealed_bench import study_pair
+from small_workspace import rows
 
 from agents.code_search.evaluation import MEASURES, MethodScores, by_docstrings
 from agents.repositories.reading import read_repository
 from agents.repositories.units import has_units, units_in
 from store.measures.ranking import evaluate_run
+from store.tables.runs import WorkRow, kept
+from store.workspace.duckdb import Workspace
 
 TILL = '''\
 class Till:
@@ -278,11 +281,25 @@ def test_pairs_in_other_languages_are_not_run(shop: Path, tmp_path: Path, workbe
     assert workbench("items", study, "--json").json()["items"][0]["language"] == "java"
 
 
-def test_nothing_found_makes_no_workspace(shop: Path, tmp_path: Path, workbench: Any) -> None:
+def test_a_search_that_finds_nothing_is_kept_all_the_same(shop: Path, tmp_path: Path, workbench: Any) -> None:
     study = tmp_path / "study.duckdb"
-    told = workbench("search", shop, "zebra", "--encoder", "bm25", "--into", study, "--json")
-    assert (told.code, told.json()["results"]) == (0, [])
-    assert not study.exists()
+    told = workbench("search", shop, "zebra", "--encoder", "bm25", "--into", study)
+    assert told.code == 0
+    assert "No pair was added; the search is kept in" in told.out
+    with Workspace.open(study) as opened:
+        (work,) = rows(opened, WorkRow)
+    assert (work["name"], work["state"], kept(WorkRow(**work))["results"]) == ("zebra", "done", [])
+
+
+def test_what_cannot_begin_makes_no_workspace(shop: Path, tmp_path: Path, workbench: Any) -> None:
+    study = tmp_path / "study.duckdb"
+    for query, options in (
+        (" ", ()),
+        ("coins", ("--encoder", "nothing=x")),
+        ("coins", ("--streams", "code")),
+    ):
+        assert workbench("search", shop, query, "--into", study, *options).code == 2
+        assert not study.exists()
 
 
 def test_a_workspace_that_is_open_elsewhere_is_refused_before_the_search(
