@@ -444,6 +444,7 @@ COMMANDS: tuple[Command, ...] = (
         "",
         "code search",
         "Search a repository for the functions that answer the item's query.",
+        on_line=False,
     ),
     Command(
         "review.candidates",
@@ -777,7 +778,7 @@ COMMANDS: tuple[Command, ...] = (
         "shift+tab",
         "app.focus_previous",
         "previous",
-        "Go to the last field.",
+        "Go to the field before.",
         on_line=False,
     ),
     Command("search.down", "down", "move(1)", "down", "Go to the next result.", on_line=False),

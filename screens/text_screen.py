@@ -67,7 +67,15 @@ class TextScreen(WorkbenchScreen):
         return self.query_one("#text", TextPane)
 
     def _show(self, loaded: LoadedText) -> None:
-        self._pane.load(loaded.text, language=loaded.language, title=loaded.title, empty="An empty text.")
+        # A cursor is on lines of the source.
+        is_page = loaded.language == "markdown" and loaded.lines is None
+        self._pane.load(
+            loaded.text,
+            language=loaded.language,
+            kind="markdown" if is_page else "code",
+            title=loaded.title,
+            empty="An empty text.",
+        )
         if loaded.lines is not None:
             self._pane.put_cursor(loaded.lines[0], loaded.lines[-1])
 

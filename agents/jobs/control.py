@@ -287,7 +287,7 @@ class Control:
                 seconds=monotonic() - self._began,
                 per_minute=60 * (progress.per_second or 0.0),
                 latest="",
-                spent=Spent(),
+                spent=Spent(self.budget.requests, self.budget.tokens, self.budget.money or None),
                 labelled=0,
                 stage=progress.stage,
                 of_step=progress.seconds_left,

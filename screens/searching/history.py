@@ -40,7 +40,7 @@ class HistoryScreen(ModalScreen["UUID | None"]):
         """Lay out the searches and the keys."""
         with Vertical(classes="modal") as box:
             box.border_title = "Searches of this workspace"
-            yield OptionList(*map(_option, self._searches), id="searches", compact=True)
+            yield OptionList(*map(_option, self._searches), id="works", compact=True)
             yield Static(
                 Content(f"Enter show · {hint(self._settings, ('history.leave', 'close'))}"), classes="keys"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from screens.review.text_editor import TextEditor
@@ -17,6 +17,8 @@ class ParagraphEditor(TextEditor):
     Args:
         query: The query.
         paragraph: The paragraph as it is.
+        text: What is edited: that, or a draft.
+        keep: Called with the text after every change.
     """
 
     CSS_PATH = "../review/text_editor.tcss"
@@ -25,8 +27,10 @@ class ParagraphEditor(TextEditor):
     FILE = "paragraph.md"
     UNTAKEN = "the paragraph is as it was"
 
-    def __init__(self, context: ScreenContext, query: str, paragraph: str) -> None:
-        super().__init__(context, paragraph, lambda _: None)
+    def __init__(
+        self, context: ScreenContext, query: str, paragraph: str, text: str, keep: Callable[[str], None]
+    ) -> None:
+        super().__init__(context, text, keep)
         self._query, self._paragraph = query, paragraph
 
     @property

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from agents.code_search.streams import STREAMS, RankBy, Stream
-from agents.jobs.events import ENDED, JobEnded, JobEvent
+from agents.jobs.events import ENDED, JobEnded, JobEvent, JobPaused, JobResumed
 from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.navigator import LoadedText
@@ -74,6 +74,7 @@ class SearchScreen(WorkbenchScreen):
         self._model = ""
         self._filing = False
         self._example = ("", "")
+        self._draft = ("", "")
 
     def compose(self) -> ComposeResult:
         """Lay out the query beside the repository, the streams, and the results beside their code."""
@@ -124,6 +125,8 @@ class SearchScreen(WorkbenchScreen):
             self._show_row(found[0].id, only_place=bool(self._query.value))
         elif first and not found and not self._query.value and not self._repository.value:
             self._query.value, self._repository.value = self._example
+            # What is typed now takes its place.
+            self._query.select_all()
         self._lay_out()
 
     def _show_row(self, key: UUID, *, only_place: bool = False) -> None:
@@ -249,6 +252,11 @@ class SearchScreen(WorkbenchScreen):
         if isinstance(event, JobEnded):
             # Notices said the same, if the screen was in sight.
             self._said = "Stopped." if event.state == "stopped" else _error(event.error)
+        elif isinstance(event, JobPaused):
+            why = "" if event.reason is None else f" {event.reason.message}"
+            self._said = f"Paused.{why} {self.key_of('app.jobs')} goes on with it."
+        elif isinstance(event, JobResumed):
+            self._said = ""
         self._take()
 
     def _take(self) -> None:
@@ -332,7 +340,7 @@ class SearchScreen(WorkbenchScreen):
         facts = [found.place, pluralize(found.units, "function or class", "functions and classes")]
         facts += [found.compared.replace("+", " and ")] if found.compared else []
         if found.model:
-            facts.append(pluralize(found.requests, "request"))
+            facts += [pluralize(found.requests, "request")] if found.requests else []
             facts += [dollars(found.cost)] if found.requests and found.cost is not None else []
         return [*facts, f"{found.seconds:.1f} s", *([found.model] if found.model else [])]
 
@@ -341,10 +349,10 @@ class SearchScreen(WorkbenchScreen):
         if found is None or found.augmented is None:
             return Content("")
         read = len({one.place for one in found.augmented.sources})
-        keys = f"{self.key_of('edit')} edits it, {self.key_of('about')} shows {pluralize(read, 'source')}"
-        keys += " and the code written" if found.code else ""
-        text = one_line(found.augmented.paragraph, max(2 * cells, 1))
-        return Content.assemble(text, "\n", (f"▸ {keys}", "$foreground-muted"))
+        sources = f" ({pluralize(read, 'source')})" if read else ""
+        # Words that break leave room at the end of a line.
+        text = one_line(found.augmented.paragraph, max(2 * cells - len(sources) - 16, 1))
+        return Content.assemble(("▸ ", "$text-accent"), text, (sources, "$foreground-muted"))
 
     # -- keys -------------------------------------------------------------------------------------------
 
@@ -431,12 +439,18 @@ class SearchScreen(WorkbenchScreen):
         found = self.findings
         if found is None or found.augmented is None:
             return
+        paragraph = found.augmented.paragraph
+
+        def keep(text: str) -> None:
+            self._draft = (paragraph, text)
 
         def edited(text: str | None) -> None:
             if text:
                 self._search(text)
 
-        self.app.push_screen(ParagraphEditor(self.context, found.query, found.augmented.paragraph), edited)
+        draft = self._draft[1] if self._draft[0] == paragraph else ""
+        editor = ParagraphEditor(self.context, found.query, paragraph, draft or paragraph, keep)
+        self.app.push_screen(editor, edited)
 
     def action_about(self) -> None:
         """Show the paragraph, what was read for it, and the code that was written."""

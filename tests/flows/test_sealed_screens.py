@@ -66,6 +66,7 @@ CLOSED = {
     ),
     # Opened from a report, which is refused.
     *("ByQueryScreen", "RankedScreen", "ChoiceScreen"),
+    *("SearchScreen", "HistoryScreen", "ParagraphEditor"),
     *("NewStudyScreen", "NewComparisonsScreen", "NewSplitScreen", "ConfirmScreen", "ExportScreen"),
 }
 """The screens of the agents' work, of files and of making studies, which a study keeps from its raters."""

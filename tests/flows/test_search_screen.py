@@ -281,7 +281,7 @@ async def test_the_paragraph_is_edited_and_its_sources_are_shown(
         await until(pilot, lambda: screen.job is not before)
         await ended(pilot, screen)
         assert service.asked[number:] == ["CoderReply", "AssessorReply"]
-        assert said(screen, "#paragraph").startswith("Doors are locked.")
+        assert said(screen, "#paragraph").startswith("▸ Doors are locked.")
         assert "Doors are locked." in service.server.requests[-1].text
 
 
@@ -352,7 +352,7 @@ async def test_a_stopped_search_sends_no_further_request(
         await until(pilot, lambda: service.asked[-1:] == ["CoderReply"])
         await pilot.press("tab", "x")
         await ended(pilot, screen, "stopped")
-        assert said(screen).startswith("Stopped.")
+        await until(pilot, lambda: said(screen).startswith("Stopped."))
         # What was found until then is there.
         assert len(lines(screen)) == 3
         service.may_write.set()
@@ -372,6 +372,7 @@ async def test_at_the_end_of_its_budget_a_search_pauses(
         await until(pilot, lambda: screen.job is not None and screen.job.state == "paused")
         assert service.asked == ["ResearcherReply"]
         assert screen.job is not None
+        await until(pilot, lambda: said(screen).startswith("Paused. The budget of this run is 1 requests"))
         screen.job.resume(Budget(requests=5))
         await ended(pilot, screen)
         assert len(service.asked) == 3
@@ -400,7 +401,7 @@ async def test_earlier_searches_are_shown_again(
         assert "give change" in screen_text(app)
         await pilot.press("down", "enter")
         await until(pilot, lambda: screen.findings is not None and screen.findings.query == "give change")
-        assert said(screen, "#paragraph").startswith(PARAGRAPH)
+        assert PARAGRAPH in said(screen, "#paragraph")
         assert len(service.asked) == number
 
 

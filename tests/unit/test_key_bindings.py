@@ -76,6 +76,7 @@ def test_every_command_is_listed_by_the_help_of_a_screen() -> None:
             "new_split",
             "export",
             "sql",
+            "search",
             "reports",
             "by_query",
             "ranked",

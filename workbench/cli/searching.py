@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from workbench.config import Config
 
 
+RAISE = "agents.budget in the configuration sets it; what was paid for is not paid for again with --into."
+
+
 class StreamQueryName(StrEnum):
     """What the stream of the query compares."""
 
@@ -168,7 +171,7 @@ def _carried_out(opened: OpenWorkspace, work: CodeSearch) -> _Ended:
         job = run_work(opened, work, ProgressReporter(bar), check=raise_if_stopped)
     found: Findings = job.result()
     if job.state == "stopped" and job.used_up is not None:
-        return _Ended(found, job.used_up.exit_code, [f"{job.used_up.message} {job.used_up.hint}"])
+        return _Ended(found, job.used_up.exit_code, [f"{job.used_up.message} {RAISE}"])
     if job.state == "stopped":
         return _Ended(found, code_when_stopped(), ["Stopped. This was found until then."])
     if job.error is not None:
