@@ -155,7 +155,7 @@ class SearchScreen(WorkbenchScreen):
         self.job, self.request, self.findings = None, request, None
         self._query.value, self._repository.value = request.query, request.repository
         self._rank = request.options.rank
-        self._said = row.said if row.state in ("failed", "stopped") else ""
+        self._said = {"failed": f"! {row.said}", "stopped": "Stopped."}.get(row.state, "")
         if found := kept(row):
             try:
                 self.findings = Findings.of_dict(found)
