@@ -98,8 +98,8 @@ class ScreenSettings:
     of it; lists and reports stay blind."""
 
     repositories: Path | None = None
-    """The folder with checkouts of the repositories that pieces of context are from, each as `OWNER/NAME`,
-    `NAME` or `OWNER__NAME`. A relative path counts from the current folder."""
+    """The folder with clones or archives of the repositories that pieces of context are from, each as
+    `OWNER/NAME`, `NAME` or `OWNER__NAME`. A relative path counts from the current folder."""
 
     def __post_init__(self) -> None:
         """Refuse what a setting cannot be, and keys with two meanings."""

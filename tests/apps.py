@@ -15,10 +15,9 @@ from agents.settings import ExpertRunSettings, JobSettings
 from screens.app import WorkbenchApp
 from screens.context import AppContext, Plan
 from screens.settings import ScreenSettings
-from store.ingest.preview import preview_file
 from store.record.raters import ensure_rater, register_kinds
 from store.workspace.duckdb import Workspace
-from workbench.wiring import import_file
+from workbench.wiring import import_file, look_at_file
 
 NO_MODEL = (
     "No model is set. Name one in ~/.config/workbench/config.toml, under [agents]: "
@@ -42,7 +41,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
         make_plan=lambda _kind, _agents: plan,
         import_file=partial(import_file, workspace),
-        look_at_file=preview_file,
+        look_at_file=look_at_file,
         check_file=partial(import_file, workspace, dry_run=True),
         load_sample=lambda: JobSettings(model="scripted:none"),
         is_sample=lambda: False,

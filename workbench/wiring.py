@@ -221,9 +221,11 @@ def _configured(workspace: Workspace, config: Config, kind: str, agents: str) ->
 
 def look_at_file(path: Path, report: ReportProgress) -> FilePreview:
     """Look at the beginning of a file, for the import dialog."""
-    from store.ingest.preview import preview_file
+    from store.ingest.preview import preview_file, preview_sources
+    from workbench.python_sources import read_python_sources
 
-    return preview_file(path, report)
+    sources, _ = read_python_sources([str(path)], None, report)
+    return preview_sources(sources[0]) if sources else preview_file(path, report)
 
 
 def import_file(
@@ -237,10 +239,13 @@ def import_file(
     """Import a file for the import dialog, or do everything but that."""
     from store.ingest.choices import parse_label_words
     from store.ingest.importing import import_files
+    from workbench.python_sources import read_python_sources
 
+    sources, paths = read_python_sources([str(path)], None, report)
     return import_files(
         workspace,
-        [path],
+        paths,
+        sources=sources,
         label_as=choices.label_as or None,
         mapping=choices.mapping,
         label_words=parse_label_words([choices.label_words]) if choices.label_words else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 MOST_BYTES = 1 << 20
 """The size of a file."""
@@ -32,3 +33,17 @@ class Entry:
     path: str
     why_not: str
     read: Callable[[int], bytes]
+
+
+def plain_path(folder: Path, path: str) -> Path | None:
+    """Return a path below a folder; None where it leads out of it, or through a link.
+
+    Args:
+        folder: The folder, with links resolved.
+        path: The path in it.
+    """
+    found = folder / path
+    try:
+        return found if folder in found.parents and found.resolve() == found else None
+    except ValueError:  # a NUL character
+        return None

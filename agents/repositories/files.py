@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from store.errors import WorkbenchError
-
-BYTES_MOST = 2_000_000
-"""Size up to which a file is shown."""
+from agents.repositories.entries import BINARY, LINK, MOST_BYTES, TOO_LARGE, UNREADABLE, plain_path
+from agents.repositories.reading import ARCHIVES, Repository, read_one_file
+from store.errors import ImportFailed, WorkbenchError
 
 _COMMIT = re.compile(r"[0-9a-f]{6,64}")
+_REFERENCE = re.compile(r"\w[\w./+-]*")
+"""A commit, a branch or a tag, and nothing else that git would understand."""
 _COMMIT_AT_END = re.compile(r"-([0-9a-f]{6,40})$")
 """The commit at the end of a repository's name in CrossCodeEval: `OWNER-NAME-1a2b3c4`."""
 
 _COMMIT_SHOWN = 10
+_NOT_SHOWN = {
+    LINK: ("Not opened", "is a link, or behind one", "Links are not followed."),
+    TOO_LARGE: ("Too large", f"has more than {MOST_BYTES:,} bytes", "Files up to that size are shown."),
+    BINARY: ("Binary file", "is not a text file", ""),
+    UNREADABLE: ("Not readable", "cannot be read", "Check its permissions."),
+}
+"""Title, message and hint for a file that is left out, by why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,7 @@ def read_file(
         repository: The repository, as the item names it; empty where it names none.
         path: The file in it; empty where that is not known.
         piece: The text of the piece.
-        revision: The item's commit; empty where that is not known.
+        revision: The item's commit, tag or branch; empty where that is not known.
 
     Raises:
         WorkbenchError: The repository or the file is not there, lies elsewhere, or cannot be shown.
@@ -56,9 +66,10 @@ def read_file(
                 f"There is no folder {repositories}",
                 "Name another with --repositories.",
             )
-        tree = _tree(root, repository, repositories)
-        text = _read(tree, path, repositories / tree.relative_to(root))
-        return RepositoryFile(text, find_lines(text, piece), _state(tree, repository, revision))
+        place = _place(root, repository, repositories)
+        at_end = _COMMIT_AT_END.search(repository)
+        wanted = revision or (at_end[1] if at_end else "")
+        return _read(place, path, piece, wanted, repositories / place.relative_to(root))
     except (OSError, RuntimeError) as error:
         # A folder that may not be entered, a name that is too long, a circle of links, no home folder.
         raise WorkbenchError("Not readable", f"{path} of {repository}: {error}") from error
@@ -99,8 +110,8 @@ def find_lines(text: str, piece: str) -> range | None:
     return range(lines[first][0], lines[first + len(wanted) - 1][0] + 1)
 
 
-def _tree(root: Path, repository: str, shown: Path) -> Path:
-    """Return the folder of a repository, with links resolved.
+def _place(root: Path, repository: str, shown: Path) -> Path:
+    """Return the folder or the archive of a repository.
 
     Args:
         root: The folder in which the repositories are, with links resolved.
@@ -111,76 +122,51 @@ def _tree(root: Path, repository: str, shown: Path) -> Path:
         raise WorkbenchError("No repository", "This item does not say which repository it is from")
     names = list(folder_names(repository))
     for name in names:
-        found = _within(root, name)
-        if found is not None and found.is_dir():
-            return found
+        for ending in ("", *ARCHIVES):
+            found = plain_path(root, name + ending)
+            if found is not None and (found.is_file() if ending else found.is_dir()):
+                return found
     raise WorkbenchError(
         "No repository",
-        f"{shown} has no folder for {repository}",
-        f"Looked for: {', '.join(names)}. Links that lead out of the folder are not followed.",
+        f"{shown} has no folder for {repository}, and no archive",
+        f"Looked for: {', '.join(names)}. Links are not followed.",
     )
 
 
-def _read(tree: Path, path: str, shown: Path) -> str:
+def _read(place: Path, path: str, piece: str, wanted: str, shown: Path) -> RepositoryFile:
     if not path:
         raise WorkbenchError("No file", "This piece does not say which file it is from")
-    found = _within(tree, path)
-    if found is None:
+    plain = posixpath.normpath(path)
+    if plain.partition("/")[0] in ("", ".", "..") or "\0" in plain:
         raise WorkbenchError("Not opened", f"{path} leads out of {shown}")
-    if not found.is_file():
-        raise WorkbenchError(
-            "No file", f"{shown} has no file {path}", "The checkout may be at another commit."
-        )
-    with found.open("rb") as file:
-        data = file.read(BYTES_MOST + 1)
-    if len(data) > BYTES_MOST:
-        raise WorkbenchError(
-            "Too large", f"{path} has more than {BYTES_MOST:,} bytes", "Files up to that size are shown."
-        )
-    if b"\0" in data:
-        raise WorkbenchError("Binary file", f"{path} is not a text file")
-    # Bytes that are not UTF-8 are shown as such.
-    return data.decode("utf-8", "surrogateescape")
+    found, state = _read_at(place, plain, wanted)
+    for file in found.files:
+        said = ", bytes of another encoding replaced" if file.replaced else ""
+        return RepositoryFile(file.text, find_lines(file.text, piece), state + said)
+    for why in found.left_out.keys() & _NOT_SHOWN.keys():
+        title, message, hint = _NOT_SHOWN[why]
+        raise WorkbenchError(title, f"{path} {message}", hint)
+    raise WorkbenchError("No file", f"{shown} has no file {path}", f"Looked for in: {state}.")
 
 
-def _within(folder: Path, path: str) -> Path | None:
-    """Return a path below a folder, with links resolved; None where it leads out of it."""
-    try:
-        found = (folder / path).resolve()
-    except ValueError:  # a NUL character
-        return None
-    return found if folder in found.parents else None
+def _read_at(place: Path, path: str, wanted: str) -> tuple[Repository, str]:
+    """Read a file at the item's commit, or where there is none as it is on disk; say which of them."""
+    git = plain_path(place, ".git")
+    if _REFERENCE.fullmatch(wanted) and git is not None and git.is_dir():
+        # Without git, and where the clone has no such commit, what is on disk is better than nothing.
+        with suppress(ImportFailed):
+            found = read_one_file(place, path, wanted)
+            return found, f"the item's commit {found.commit[:_COMMIT_SHOWN]}"
+    found = read_one_file(place, path)
+    return found, _state("working tree" if place.is_dir() else "archive", found.commit, wanted)
 
 
-def _state(tree: Path, repository: str, revision: str) -> str:
-    """Return the commit that is checked out, beside the item's where it is another one."""
-    at_end = _COMMIT_AT_END.search(repository)
-    wanted = revision or (at_end[1] if at_end else "")
-    head = head_of(tree)
-    if not head:
-        return "working tree"
-    if not wanted or not _COMMIT.fullmatch(wanted):
-        return f"working tree at {head[:_COMMIT_SHOWN]}"
-    if head.startswith(wanted):
-        return f"working tree at the item's commit {wanted[:_COMMIT_SHOWN]}"
-    return f"working tree at {head[:_COMMIT_SHOWN]}, item at {wanted[:_COMMIT_SHOWN]}"
-
-
-def head_of(tree: Path) -> str:
-    """Return the commit that is checked out; empty where that is not in a file of its own.
-
-    Args:
-        tree: The working tree, with links resolved.
-    """
-    words = _first_line(tree, ".git/HEAD")
-    if words.startswith("ref: "):
-        words = _first_line(tree, f".git/{words.removeprefix('ref: ')}")
-    return words if _COMMIT.fullmatch(words) else ""
-
-
-def _first_line(tree: Path, path: str) -> str:
-    found = _within(tree, path)
-    if found is None or not found.is_file():
-        return ""
-    with found.open("rb") as file:
-        return file.read(400).decode("ascii", "replace").partition("\n")[0].strip()
+def _state(what: str, commit: str, wanted: str) -> str:
+    """Return which commit is on disk, beside the item's where it is another one."""
+    if not commit:
+        return what
+    if not _COMMIT.fullmatch(wanted):
+        return f"{what} at {commit[:_COMMIT_SHOWN]}"
+    if commit.startswith(wanted):
+        return f"{what} at the item's commit {wanted[:_COMMIT_SHOWN]}"
+    return f"{what} at {commit[:_COMMIT_SHOWN]}, item at {wanted[:_COMMIT_SHOWN]}"

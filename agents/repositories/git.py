@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agents.repositories.entries import LINK, MOST_BYTES, SUBMODULE, TOO_LARGE, Entry
+from agents.repositories.entries import LINK, MOST_BYTES, SUBMODULE, TOO_LARGE, Entry, plain_path
 from store.errors import ImportFailed
 from store.processes import temporary_folder
 
@@ -20,6 +20,7 @@ MOST_FETCHED = 1 << 30
 """The bytes of a commit that is fetched."""
 
 _SCHEMES = ("https", "http", "ssh", "git", "file")
+_COMMIT = re.compile(r"[0-9a-f]{6,64}")
 _URL = re.compile(rf"({'|'.join(_SCHEMES)})://", re.I)
 _SSH = re.compile(r"[\w.-]+@[\w.-]+:(?!:)")
 """`git@host:owner/name`, as ssh has it."""
@@ -43,6 +44,7 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=30",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -160,9 +162,14 @@ class Clone:
                 "No such commit", f"{folder}: {why}.", "Name a branch, a tag or a commit of the clone."
             ) from error
 
-    def entries(self) -> Iterator[Entry]:
-        """Yield the files of the commit, while the clone is there."""
-        listed = _git(self.folder, "ls-tree", "-r", "-z", "-l", "--full-tree", self.commit)
+    def entries(self, path: str = "") -> Iterator[Entry]:
+        """Yield the files of the commit, while the clone is there.
+
+        Args:
+            path: Of a file or a folder; empty for all of them.
+        """
+        below = (path,) if path else ()
+        listed = _git(self.folder, "ls-tree", "-r", "-z", "-l", "--full-tree", "--", self.commit, *below)
         with subprocess.Popen(
             [*_command(self.folder), "cat-file", "--batch"],
             stdin=subprocess.PIPE,
@@ -172,12 +179,12 @@ class Clone:
         ) as reader:
             try:
                 for line in listed.split(b"\0")[:-1]:
-                    facts, _, path = line.partition(b"\t")
+                    facts, _, named = line.partition(b"\t")
                     mode, _, name, size = facts.decode().split()
                     why = _LEFT_OUT.get(mode, "")
                     if not why and int(size) > MOST_BYTES:
                         why = TOO_LARGE
-                    yield Entry(path.decode(errors="replace"), why, partial(_object, reader, name))
+                    yield Entry(os.fsdecode(named), why, partial(_object, reader, name))
             finally:
                 reader.kill()
 
@@ -200,6 +207,26 @@ def _object(reader: subprocess.Popen[bytes], name: str, most: int) -> bytes:
     if not size.isdigit():
         raise OSError(f"no object {name}")
     return reader.stdout.read(int(size) + 1)[:-1][:most]
+
+
+def head_of(tree: Path) -> str:
+    """Return the commit that is checked out, without git; empty where that is not in a file of its own.
+
+    Args:
+        tree: The working tree, with links resolved.
+    """
+    words = _first_line(tree, ".git/HEAD")
+    if words.startswith("ref: "):
+        words = _first_line(tree, f".git/{words.removeprefix('ref: ')}")
+    return words if _COMMIT.fullmatch(words) else ""
+
+
+def _first_line(tree: Path, path: str) -> str:
+    found = plain_path(tree, path)
+    if found is None or not found.is_file():
+        return ""
+    with found.open("rb") as file:
+        return file.read(400).decode("ascii", "replace").partition("\n")[0].strip()
 
 
 def _command(folder: Path) -> list[str]:

@@ -6,19 +6,23 @@ filters, submodules and LFS.
 
 from __future__ import annotations
 
+import io
 import lzma
 import os
 import re
 import stat
 import subprocess
 import tarfile
+import tokenize
 import zipfile
 import zlib
+from codecs import lookup
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from agents.repositories.entries import (
@@ -33,9 +37,9 @@ from agents.repositories.entries import (
     TOO_LARGE,
     UNREADABLE,
     Entry,
+    plain_path,
 )
-from agents.repositories.files import head_of
-from agents.repositories.git import Clone, fetched, is_git_url, split_reference
+from agents.repositories.git import Clone, fetched, head_of, is_git_url, split_reference
 from store.errors import ImportFailed
 from store.formatting import pluralize
 
@@ -44,8 +48,10 @@ MOST_TEXT = 1 << 30
 MOST_UNPACKED = 4 << 30
 """The bytes of a tar archive, unpacked: it can only be read from its beginning to its end."""
 
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+"""The ends of the names of archives."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError),  # another compression, a password
@@ -58,12 +64,14 @@ class SourceFile:
     """A file of a repository.
 
     Attributes:
-        path: Its path in the repository, with `/` between folders.
-        text: Its text; what is no UTF-8 is replaced.
+        path: Its path in the repository, with `/` between folders; what is no UTF-8 in it is escaped.
+        text: Its text.
+        replaced: Whether it has bytes that are not of its encoding, which were replaced.
     """
 
     path: str
     text: str
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +83,24 @@ class Repository:
         commit: The commit; empty where it is not known.
         files: By path.
         left_out: How many files were left out, by why.
-        replaced: The files with bytes that are no UTF-8, which were replaced.
     """
 
     name: str
     commit: str
     files: tuple[SourceFile, ...]
     left_out: Mapping[str, int]
-    replaced: int
+
+    @property
+    def replaced(self) -> int:
+        """The files with bytes that were replaced."""
+        return sum(file.replaced for file in self.files)
 
     def sentences(self) -> list[str]:
         """Return what was left out and replaced, as sentences."""
         found = [f"{why} ({count:,})" for why, count in self.left_out.items()]
         said = [f"Left out: {', '.join(found)}."] if found else []
         bad = pluralize(self.replaced, "file")
-        return said + ([f"Replaced what is no UTF-8 in {bad}."] if self.replaced else [])
+        return said + ([f"Replaced bytes of another encoding in {bad}."] if self.replaced else [])
 
 
 def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
@@ -104,36 +115,81 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
     Raises:
         ImportFailed: There is no such repository or commit, or it cannot be read.
     """
-    try:
+    with _as_import_failed(place):
         if is_git_url(place):
             with fetched(place) as (clone, name):
                 return _read(name, clone.commit, clone.entries(), wanted)
+        if not place:
+            raise _no_repository(place)
         path, reference = split_reference(place)
-        if path.is_dir() and reference:
-            clone = Clone.of_folder(path, reference)
-            return _read(path.resolve().name, clone.commit, clone.entries(), wanted)
-        if place and path.is_dir():
-            return _read(path.resolve().name, head_of(path.resolve()), _of_folder(path), wanted)
-        ending = next((one for one in _PACKED if path.name.lower().endswith(one)), "")
-        if ending and path.is_file():
-            opened = _zip(path) if ending == ".zip" else _tar(path)
-            with opened as (commit, entries):
-                return _read(path.name[: -len(ending)], commit, _below_one_folder(entries), wanted)
+        with _opened(path, reference) as (name, commit, entries):
+            return _read(name, commit, entries, wanted)
+
+
+def read_one_file(place: Path, path: str, reference: str = "") -> Repository:
+    """Read one file of a repository, without looking for the others where there is a way.
+
+    Args:
+        place: A folder or an archive.
+        path: The path in the repository, as its files have it.
+        reference: A branch, a tag or a commit of a clone; empty for the files on disk.
+
+    Returns:
+        The repository with this file, or with why it is left out; with neither where there is no such file.
+
+    Raises:
+        ImportFailed: There is no such repository or commit, or it cannot be read.
+    """
+    with _as_import_failed(str(place)), _opened(place, reference, path) as (name, commit, entries):
+        found = islice((one for one in entries if one.path == path), 1)
+        return _read(name, commit, found, lambda _: True)
+
+
+def has_file(folder: Path, wanted: Callable[[str], bool]) -> bool:
+    """Return whether a folder has a file, among those that are read, whose path is wanted."""
+    return any(not entry.why_not and wanted(entry.path) for entry in _of_folder(folder))
+
+
+@contextmanager
+def _as_import_failed(place: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, subprocess.SubprocessError, *_DAMAGED) as error:
         raise ImportFailed(
             "Not readable", f"{place}: {error}", "Check the folder, the archive or the clone."
         ) from error
-    raise ImportFailed(
+
+
+def _no_repository(place: str | Path) -> ImportFailed:
+    return ImportFailed(
         "No repository",
         f"There is no folder or archive {place}.",
         "Give a folder, a .zip or .tar archive, or a git URL, such as https://HOST/OWNER/NAME@TAG.",
     )
 
 
+@contextmanager
+def _opened(path: Path, reference: str, only: str = "") -> Iterator[tuple[str, str, Iterator[Entry]]]:
+    """Give the name of a repository, its commit and its files; with `only` others may be left out."""
+    ending = next((one for one in ARCHIVES if path.name.lower().endswith(one)), "")
+    if path.is_dir():
+        root = path.resolve()
+        if reference:
+            clone = Clone.of_folder(path, reference)
+            yield root.name, clone.commit, clone.entries(only)
+        else:
+            yield root.name, head_of(root), _at(root, only) if only else _of_folder(path)
+    elif ending and path.is_file():
+        with _zip(path) if ending == ".zip" else _tar(path) as (commit, entries):
+            yield path.name[: -len(ending)], commit, _below_one_folder(entries)
+    else:
+        raise _no_repository(path)
+
+
 def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[str], bool]) -> Repository:
     files: list[SourceFile] = []
     left_out: Counter[str] = Counter()
-    size = replaced = 0
+    size = 0
     for entry in entries:
         why = entry.why_not
         # What these would have held is not known.
@@ -155,17 +211,39 @@ def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[st
             left_out[why] += 1
             continue
         size += len(data)
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            text = data.decode(errors="replace")
-            replaced += 1
-        files.append(SourceFile(entry.path, text.removeprefix("\ufeff")))
+        files.append(SourceFile(shown_name(entry.path), *_decoded(entry.path, data)))
     files.sort(key=lambda one: one.path)
-    return Repository(name, commit, tuple(files), dict(left_out), replaced)
+    return Repository(shown_name(name), commit, tuple(files), dict(left_out))
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a file as text, with what is no UTF-8 escaped."""
+    return name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def _decoded(path: str, data: bytes) -> tuple[str, bool]:
+    """Return a text, and whether bytes of it were replaced."""
+    encoding = "utf-8"
+    try:
+        if path.endswith(".py"):
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if lookup(encoding).name == "punycode":
+            raise LookupError("a MiB of it takes minutes")
+        text = data.decode(encoding)
+        text.encode()  # which halves of surrogate pairs cannot be
+    except (LookupError, SyntaxError, UnicodeError):
+        return data.decode(errors="replace").removeprefix("\ufeff"), True
+    return text.removeprefix("\ufeff"), False
 
 
 # -- folders ------------------------------------------------------------------------------------------------
+
+
+def _at(root: Path, path: str) -> Iterator[Entry]:
+    """Yield the file of a path, if it is there; what leads out of the folder counts as a link."""
+    file = plain_path(root, path)
+    if file is None or file.is_file():
+        yield Entry(path, LINK if file is None else "", partial(_bytes_of, root / path))
 
 
 def _of_folder(root: Path) -> Iterator[Entry]:
@@ -181,19 +259,15 @@ def _of_folder(root: Path) -> Iterator[Entry]:
                 why = "" if stat.S_ISREG(mode) else LINK if stat.S_ISLNK(mode) else SPECIAL
             except OSError:
                 why = UNREADABLE
-            yield Entry(_shown(root, path), why, partial(_bytes_of, path))
+            yield Entry(path.relative_to(root).as_posix(), why, partial(_bytes_of, path))
     for error in unreadable:
-        yield Entry(_shown(root, Path(error.filename)), CLOSED, partial(_bytes_of, root))
-
-
-def _shown(root: Path, path: Path) -> str:
-    """Return a path in a folder, with what is no UTF-8 replaced."""
-    return path.relative_to(root).as_posix().encode(errors="surrogateescape").decode(errors="replace")
+        yield Entry(Path(error.filename).relative_to(root).as_posix(), CLOSED, partial(_bytes_of, root))
 
 
 def _is_no_source(folder: Path) -> bool:
     """Return whether a folder is hidden, as `.git` is, or holds installed packages."""
-    return folder.name.startswith(".") or folder.name == "node_modules" or (folder / "pyvenv.cfg").exists()
+    installed = {"__pycache__", "node_modules", "site-packages"}
+    return folder.name.startswith(".") or folder.name in installed or (folder / "pyvenv.cfg").exists()
 
 
 def _bytes_of(path: Path, most: int) -> bytes:

@@ -28,7 +28,7 @@ CODESEARCHNET = Format(
 
 PYTHON = Format(
     name="python",
-    description="a folder of Python sources, whose functions become codes to search in",
+    description="Python sources of a folder, an archive, a clone or a git URL; codes to search in",
     containers=frozenset(),
     layouts=(Layout("corpus_code", (), extra=False),),
     named_only=True,

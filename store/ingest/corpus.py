@@ -7,12 +7,9 @@ out; the report counts what was left out and why.
 from __future__ import annotations
 
 import hashlib
-import io
-import os
-import tokenize
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +20,11 @@ import pyarrow
 from store.errors import ImportFailed
 from store.events import Progress, ReportProgress
 from store.formats.corpus import PYTHON
-from store.ingest.inputs import Input, data_files
+from store.ingest.inputs import Input
 from store.ingest.problems import Problem, refused, write_rejects
 from store.ingest.python_functions import functions_of, why_not_testable
 from store.ingest.report import FileReport, ImportReport
 from store.ingest.sources import add_source, publishing
-from store.reading.files import RECORD_BYTES
 from store.reading.layout import plan_of
 from store.reading.records import read_batches
 from store.record.ids import now
@@ -43,12 +39,10 @@ _ALONE = frozenset({"corpus_code", "corpus_query"})
 TWICE = "twice in this import"
 KNOWN = "already in the workspace"
 NOT_READ = "files that are not Python 3"
-TOO_LARGE = "files that are too large"
 
 _BATCH = 1_000
 _ABOUT = ("name", "repository", "path", "language", "licence")
 _COLUMNS = ("file", "number", "sort", "text", *_ABOUT)
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 _SAME = {
     # Line ends, blanks at line ends and blank lines make no other code.
@@ -71,9 +65,29 @@ class CorpusText(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
-    """A file or folder of texts."""
+class PythonSources:
+    """Python sources in memory, whose functions become codes.
 
+    Attributes:
+        place: Where they were read, as the user named it.
+        name: The name of their source.
+        repository: The name of their repository.
+        files: The path and the text of each, in the order of their codes.
+        left_out: How many files were left out, by why.
+    """
+
+    place: str
+    name: str
+    repository: str
+    files: Sequence[tuple[str, str]]
+    left_out: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file or a repository of texts: how the user named it, and how its source is named."""
+
+    file: str
     name: str
     format: str
     detected: bool
@@ -82,8 +96,8 @@ class _Source:
     sha256: str
 
 
-def is_corpus(inputs: Sequence[Input]) -> bool:
-    """Return whether files hold texts without items.
+def is_corpus(inputs: Sequence[Input], *, with_sources: bool) -> bool:
+    """Return whether files, and Python sources where there are some, hold texts without items.
 
     Raises:
         ImportFailed: Some do, and others hold something else.
@@ -92,7 +106,7 @@ def is_corpus(inputs: Sequence[Input]) -> bool:
     if sorts <= CORPUS_SORTS.keys():
         return True
     # Codes and queries of CoSQA+ are those of the pairs that come with them.
-    if not sorts & _ALONE:
+    if not (with_sources or sorts & _ALONE):
         return False
     raise ImportFailed(
         "Not alone",
@@ -101,75 +115,24 @@ def is_corpus(inputs: Sequence[Input]) -> bool:
     )
 
 
-def is_sources(path: Path, *, named: bool) -> bool:
-    """Return whether a path is a folder of Python sources, at any depth.
+def functions_in(sources: PythonSources, left_out: Counter[str]) -> Iterator[CorpusText]:
+    """Yield the functions of Python sources, in order.
 
     Args:
-        path: The path.
-        named: Whether the user says so, else a folder that has data files too holds these.
+        sources: The sources.
+        left_out: Receives how many of them were left out, by why.
     """
-    if not path.is_dir() or (data_files(path) and not named):
-        return False
-    return next(_python_files(path), None) is not None
-
-
-def _python_files(folder: Path) -> Iterator[Path]:
-    """Yield the Python sources of a folder in order; links, hidden and installed ones are left out."""
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in _SKIPPED
-            and not Path(place, name, "pyvenv.cfg").exists()
-        )
-        for name in sorted(files):
-            path = Path(place, name)
-            if name.endswith(".py") and path.is_file() and not path.is_symlink():
-                yield path
-
-
-def functions_in(
-    folder: Path, counts: Counter[str] | None = None, digest: hashlib._Hash | None = None
-) -> Iterator[CorpusText]:
-    """Yield the functions of the Python sources in a folder, in order.
-
-    `counts` receives how many sources were left out, by the reason; `digest` the name and content of every
-    source.
-
-    Raises:
-        ImportFailed: A source cannot be read.
-    """
-    left_out, hashed = counts if counts is not None else Counter(), digest or hashlib.sha256()
-    named, number = _shown(folder.resolve().name), 0
-    for path in _python_files(folder):
-        relative = path.relative_to(folder).as_posix()
+    number = 0
+    for path, text in sources.files:
         try:
-            if path.stat().st_size > RECORD_BYTES:
-                left_out[TOO_LARGE] += 1
-                continue
-            content = path.read_bytes()
-            hashed.update(os.fsencode(relative) + b"\0" + hashlib.sha256(content).digest())
-            encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
-            functions = [*functions_of(content.decode(encoding))]
-        except (LookupError, SyntaxError, UnicodeError):  # of an encoding that is none of texts
+            functions = [*functions_of(text)]
+        except SyntaxError:
             left_out[NOT_READ] += 1
             continue
-        except OSError as error:
-            raise ImportFailed(
-                "Cannot read file",
-                f"{path}: {error.strerror or error}. Nothing was imported.",
-                "Check its permissions.",
-            ) from error
         for function in functions:
             number += 1
-            place = f"{_shown(relative)}:{function.line}"
-            yield CorpusText(number, function.text, function.name, named, place, "python")
-
-
-def _shown(name: str) -> str:
-    """Return the name of a file as text; bytes that are not UTF-8 are escaped."""
-    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
+            place = f"{path}:{function.line}"
+            yield CorpusText(number, function.text, function.name, sources.repository, place, "python")
 
 
 class CorpusImport:
@@ -208,13 +171,18 @@ class CorpusImport:
         )
 
     def run(
-        self, inputs: Sequence[Input], folders: Sequence[Path], rejects: Path | None, *, dry_run: bool
+        self,
+        inputs: Sequence[Input],
+        sources: Sequence[PythonSources],
+        rejects: Path | None,
+        *,
+        dry_run: bool,
     ) -> ImportReport:
-        """Read files and folders, and import what is new.
+        """Read files and Python sources, and import what is new.
 
         Args:
             inputs: The files, whose numbers count from 0.
-            folders: The folders of Python sources.
+            sources: The Python sources.
             rejects: Where to write refused records; without it they end the import.
             dry_run: Whether to do everything but import.
 
@@ -223,16 +191,14 @@ class CorpusImport:
         """
         for given in inputs:
             self._read_file(given)
-        for folder in folders:
-            self._read_folder(folder)
+        for one in sources:
+            self._read_sources(one)
         return self._finish(inputs, rejects, dry_run=dry_run)
 
     def _read_file(self, given: Input) -> None:
         sort = CORPUS_SORTS[given.layout.sort]
-        source = _Source(
-            given.file.name, given.format.name, given.detected, given.why, sort, given.file.sha256
-        )
-        self._begin(source)
+        found = (given.format.name, given.detected, given.why, sort, given.file.sha256)
+        self._begin(_Source(given.file.name, given.file.path.name, *found))
         plan = plan_of(given.layout, given.sample.container)
         for batch in read_batches(given.file, given.sample, self._workspace.lane.wait_for_keys):
             good = [raw for raw in batch if raw.value is not None]
@@ -253,14 +219,17 @@ class CorpusImport:
             ]
             self._add(texts, len(batch))
 
-    def _read_folder(self, folder: Path) -> None:
-        """Read the functions of the Python sources in a folder; sources that are left out are counted."""
+    def _read_sources(self, sources: PythonSources) -> None:
+        """Read the functions of Python sources."""
         digest = hashlib.sha256()
-        self._begin(_Source(_shown(str(folder)), PYTHON.name, True, "Python sources", "code", ""))
-        found = functions_in(folder, self._counts[-1], digest)
-        while batch := list(islice(found, _BATCH)):
+        for path, text in sources.files:
+            digest.update(path.encode() + b"\0" + hashlib.sha256(text.encode()).digest())
+        found = (PYTHON.name, True, "Python sources", "code", digest.hexdigest())
+        self._begin(_Source(sources.place, sources.name, *found))
+        self._counts[-1].update(sources.left_out)
+        functions = functions_in(sources, self._counts[-1])
+        while batch := list(islice(functions, _BATCH)):
             self._add(batch, len(batch))
-        self._sources[-1] = replace(self._sources[-1], sha256=digest.hexdigest())
 
     def _begin(self, source: _Source) -> None:
         self._sources.append(source)
@@ -287,7 +256,7 @@ class CorpusImport:
             self._cursor.execute("INSERT INTO corpus_text BY NAME SELECT * FROM corpus_batch")
             self._cursor.unregister("corpus_batch")
         self._records[-1] += records
-        self._progress(Progress(f"reading {Path(source.name).name}", self._records[-1], None))
+        self._progress(Progress(f"reading {source.name}", self._records[-1], None))
 
     def _finish(self, inputs: Sequence[Input], rejects: Path | None, *, dry_run: bool) -> ImportReport:
         if self._problems and rejects is None:
@@ -295,7 +264,7 @@ class CorpusImport:
         for source, records, counts in zip(self._sources, self._records, self._counts, strict=True):
             if not records and not counts:
                 raise ImportFailed(
-                    "Empty file", f"{source.name} holds no texts. Nothing was imported.", "Check the path."
+                    "Empty file", f"{source.file} holds no texts. Nothing was imported.", "Check the path."
                 )
         self._progress(Progress("comparing with the workspace", 0, None))
         self._resolve()
@@ -344,7 +313,7 @@ class CorpusImport:
         row = self._cursor.execute("SELECT min(id) FROM source WHERE sha256 = ?", [source.sha256]).fetchone()
         known = row[0] if row else None
         return FileReport(
-            file=source.name,
+            file=source.file,
             format=source.format,
             detected=source.detected,
             why=source.why,
@@ -375,7 +344,7 @@ class CorpusImport:
                 numbers[place] = add_source(
                     cursor,
                     sha256=source.sha256,
-                    name=Path(source.name).name,
+                    name=source.name,
                     format=source.format,
                     licence=self._licence,
                     records=file.records - file.rejected,

@@ -20,14 +20,13 @@ from sqlalchemy import Connection
 
 from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, ReportProgress, silent
-from store.formats.corpus import PYTHON
 from store.formats.labels import is_earlier_export, is_export
 from store.formats.retrieval import BEIR
 from store.formats.table import TABLE
 from store.formatting import pluralize
 from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
-from store.ingest.corpus import CorpusImport, is_corpus, is_sources
+from store.ingest.corpus import CorpusImport, PythonSources, is_corpus
 from store.ingest.inputs import PLAIN, Input, detect_input, detect_inputs, listed
 from store.ingest.pending import count_attached, count_conflicting
 from store.ingest.problems import Problem, refused, write_rejects
@@ -88,6 +87,7 @@ def import_files(
     workspace: Workspace,
     paths: Sequence[Path | str],
     *,
+    sources: Sequence[PythonSources] = (),
     format: str | None = None,
     label_as: str | None = None,
     match_from: int | None = None,
@@ -105,11 +105,12 @@ def import_files(
 ) -> ImportReport:
     """Import files into a workspace; when anything is wrong with any of them, nothing is imported.
 
-    Files of codes or queries alone, and folders of Python sources, become a corpus without items.
+    Files of codes or queries alone, and Python sources, become a corpus without items.
 
     Args:
         workspace: The open workspace.
         paths: The files; a folder means the data files in it. Files of one call may refer to each other.
+        sources: Python sources in memory.
         format: The name of their format; detected from the content of each when None.
         label_as: Whose judgments the labels in pair files become; "<file> labels" by default.
         match_from: The least grade (`pair.relevance`) of which a label `match` is made, of others `no match`;
@@ -141,8 +142,9 @@ def import_files(
             f"The name given with --label-as {fault}: {label_as!a}. Nothing was imported.",
             "Give a name of letters that can be seen, or leave --label-as away.",
         )
+    files = listed(paths) if paths or not sources else []
     if rejects is not None:
-        kept = [*own_files(workspace.path), *listed(paths)]
+        kept = [*own_files(workspace.path), *files]
         refuse_to_replace(rejects, kept, ImportFailed, option="--rejects")
         if rejects.exists():
             raise ImportFailed(
@@ -155,23 +157,15 @@ def import_files(
         def ready(number: int, path: Path) -> InputFile:
             return prepare(number, path, folder, report, record_bytes)
 
-        folders = [path for path in map(Path, paths) if is_sources(path, named=format == PYTHON.name)]
-        files = [path for path in map(Path, paths) if path not in folders]
-        if format == PYTHON.name and files:
-            raise ImportFailed(
-                "No Python sources",
-                f"{files[0]} is no folder of Python sources. Nothing was imported.",
-                "Name the folder; files of functions have their own format.",
-            )
-        inputs, empty = detect_inputs(listed(files), format, mapping or {}, ready) if files else ([], ())
+        inputs, empty = detect_inputs(files, format, mapping or {}, ready)
         if label_words:
             inputs = [replace(one, layout=one.layout.with_words(label_words)) for one in inputs]
         with closing(workspace.native()) as cursor:
-            if folders or is_corpus(inputs):
+            if is_corpus(inputs, with_sources=bool(sources)):
                 texts = CorpusImport(
                     workspace, cursor, all_functions=all_functions, licence=licence, progress=report
                 )
-                return texts.run(inputs, folders, rejects, dry_run=dry_run)
+                return texts.run(inputs, sources, rejects, dry_run=dry_run)
             work = _Import(workspace, cursor, inputs, rejects, report, match_from=match_from)
             work.stage(prefix, model, setting, mapping)
             work.resolve(label_as)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from store.events import ReportProgress, silent
 from store.formats.table import TABLE
-from store.ingest.corpus import functions_in, is_sources
+from store.ingest.corpus import PythonSources, functions_in
 from store.ingest.inputs import detect_input, listed
 from store.ingest.own_table import ColumnsUnclear, Proposal
 from store.kinds.spec import task_kinds
@@ -56,8 +57,6 @@ def preview_file(path: Path, progress: ReportProgress | None = None) -> FilePrev
     Raises:
         ImportFailed: It cannot be read, or its format is not detected.
     """
-    if is_sources(path, named=False):
-        return _preview_sources(path)
     first, *others = listed([path])
     with temporary_folder("workbench-preview-") as folder:
         file = prepare(0, first, folder, progress or silent)
@@ -90,9 +89,9 @@ def preview_file(path: Path, progress: ReportProgress | None = None) -> FilePrev
 _PLURALS = {"corpus_code": "codes to search in", "corpus_query": "queries", "query": "queries"}
 
 
-def _preview_sources(folder: Path) -> FilePreview:
-    """Look at the first functions in a folder of Python sources."""
-    found = list(islice(functions_in(folder), ROWS))
+def preview_sources(sources: PythonSources) -> FilePreview:
+    """Look at the first functions of Python sources."""
+    found = islice(functions_in(sources, Counter()), ROWS)
     rows = tuple((text.name, text.path, text.text[:FEW_CELLS]) for text in found)
     return FilePreview("python", "Python sources", "codes to search in", ("name", "path", "code"), rows)
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from store.errors import ImportFailed, RecordsRefused
+from store.events import silent
 from store.ingest.importing import import_files
-from store.ingest.preview import preview_file
 from store.ingest.python_functions import functions_of, why_not_testable
+from store.ingest.report import FileReport
 from store.workspace.duckdb import Workspace
+from workbench.python_sources import read_python_sources
+from workbench.wiring import look_at_file
 
 GOOD = "def add(a, b):\n    return a + b\n"
 
@@ -57,6 +62,15 @@ def texts(workspace: Workspace, table: str) -> list[tuple[object, ...]]:
         return cursor.execute(f"SELECT text{about} FROM {table} ORDER BY id").fetchall()
     finally:
         cursor.close()
+
+
+def imported(
+    workspace: Workspace, place: Path | str, format: str | None = None, **options: Any
+) -> FileReport:
+    """Import what is at one place, as the command does."""
+    sources, paths = read_python_sources([str(place)], format, silent)
+    (file,) = import_files(workspace, paths, sources=sources, format=format, **options).files
+    return file
 
 
 @pytest.mark.parametrize(
@@ -127,8 +141,9 @@ def test_sources_in_an_encoding_that_is_none_of_texts_are_left_out(workspace, tm
     for encoding in ("rot13", "hex", "nothing"):
         (tmp_path / f"{encoding}.py").write_text(f"# coding: {encoding}\ndef f(x): return x\n")
     (tmp_path / "good.py").write_text("def f(x): return x\n")
-    (file,) = import_files(workspace, [tmp_path]).files
-    assert (file.codes_added, file.conversion_counts) == (1, {"files that are not Python 3": 3})
+    (tmp_path / "latin.py").write_bytes(b"# caf\xe9\ndef f(y): return y\n")
+    file = imported(workspace, tmp_path)
+    assert (file.codes_added, file.conversion_counts) == (1, {"files that are not Python 3": 4})
 
 
 def test_names_of_sources_that_are_not_utf8(workspace, tmp_path):
@@ -137,14 +152,14 @@ def test_names_of_sources_that_are_not_utf8(workspace, tmp_path):
     for name in (b"na\xefve.py", b"na\xefve2.py", "größe.py".encode()):
         text = f"def f{len(name)}(x):\n    return x\n"
         (folder / os.fsdecode(name)).write_text(text, encoding="utf-8")
-    (file,) = import_files(workspace, [folder]).files
+    file = imported(workspace, folder)
     assert (file.codes_added, file.conversion_counts) == (3, {})
     assert sorted(row[2:4] for row in texts(workspace, "code")) == [
         ("caf\\xe9", "größe.py:1"),
         ("caf\\xe9", "na\\xefve.py:1"),
         ("caf\\xe9", "na\\xefve2.py:1"),
     ]
-    assert import_files(workspace, [folder]).files[0].imported_before
+    assert imported(workspace, folder).imported_before
 
 
 def test_codesearchnet_without_what_cannot_be_tested_or_is_there_twice(workspace, tmp_path):
@@ -180,29 +195,122 @@ def test_codesearchnet_without_what_cannot_be_tested_or_is_there_twice(workspace
 def test_a_folder_of_sources(workspace, tmp_path):
     folder = tmp_path / "project"
     (folder / "package").mkdir(parents=True)
-    (folder / "package" / "sums.py").write_text(f"# -*- coding: latin-1 -*-\n{GOOD}", encoding="latin-1")
+    latin = GOOD.replace("b\n", 'b + "é"\n')
+    (folder / "package" / "sums.py").write_text(f"# -*- coding: latin-1 -*-\n{latin}", encoding="latin-1")
     (folder / "package" / "old.py").write_text("print 1\n")
-    for hidden in (".git", "__pycache__", "env"):
+    # Files come before the folders beside them.
+    (folder / "sums.py").write_text(GOOD)
+    for hidden in (".git", "__pycache__", "env", "site-packages"):
         (folder / hidden).mkdir()
         (folder / hidden / "hook.py").write_text("def hook(x):\n    return x\n")
     (folder / "env" / "pyvenv.cfg").touch()
     (folder / "link.py").symlink_to(folder / "package" / "sums.py")
+    (folder / "large.py").write_text(GOOD + "#" * (1 << 20))
 
-    preview = preview_file(folder)
+    preview = look_at_file(folder, silent)
     assert preview.holds == "codes to search in"
-    assert preview.rows == (("add", "package/sums.py:2", GOOD.rstrip()),)
+    assert preview.rows == (
+        ("add", "sums.py:1", GOOD.rstrip()),
+        ("add", "package/sums.py:2", latin.rstrip()),
+    )
 
-    (file,) = import_files(workspace, [folder]).files
-    assert (file.format, file.codes_added) == ("python", 1)
-    assert file.conversion_counts == {"files that are not Python 3": 1}
-    assert texts(workspace, "code") == [(GOOD.rstrip(), "add", "project", "package/sums.py:2", "python", "")]
+    left_out = {"files over 1 MiB": 1, "links": 1, "files that are not Python 3": 1}
+    tried = imported(workspace, folder, dry_run=True)
+    assert (tried.codes_added, tried.conversion_counts) == (2, left_out)
+    assert texts(workspace, "code") == []
+    file = imported(workspace, folder)
+    assert (file.format, file.codes_added, file.conversion_counts) == ("python", 2, left_out)
+    assert "files over 1 MiB: 1; links: 1; files that are not Python 3: 1" in file.sentence()
+    assert texts(workspace, "code") == [
+        (GOOD.rstrip(), "add", "project", "sums.py:1", "python", ""),
+        (latin.rstrip(), "add", "project", "package/sums.py:2", "python", ""),
+    ]
 
     (folder / "data.json").write_text("[]")
-    (file,) = import_files(workspace, [folder], format="python").files
+    file = imported(workspace, folder, "python")
     assert not file.codes_added
     assert file.imported_before
-    with pytest.raises(ImportFailed, match="no folder of Python sources"):
-        import_files(workspace, [folder / "data.json"], format="python")
+
+
+def test_sources_with_files_of_codes_but_not_of_items(workspace, tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "sums.py").write_text(GOOD)
+    sources, _ = read_python_sources([str(folder)], None, silent)
+    pair = written(tmp_path / "pairs.jsonl", [{"id": "p1", "query": "q", "code": "c"}])
+    with pytest.raises(ImportFailed, match="alone"):
+        import_files(workspace, [pair], sources=sources)
+    codes = written(tmp_path / "codes.jsonl", [function("def half(x):\n    return x / 2")])
+    both = import_files(workspace, [codes], sources=sources, rejects=tmp_path / "bad.jsonl")
+    assert [file.codes_added for file in both.files] == [1, 1]
+
+
+@pytest.fixture
+def clone(in_folder: Path) -> Path:
+    """A clone, tagged `one`, with a link and a source that is no UTF-8; its working tree has changed since."""
+    made = in_folder / "shop"
+    (made / "till").mkdir(parents=True)
+    (made / "till" / "sums.py").write_text(GOOD)
+    (made / "bad.py").write_bytes(b"# caf\xe9\n" + GOOD.encode())
+    (made / "link.py").symlink_to("till/sums.py")
+    for words in (
+        ("init", "--quiet", "--initial-branch=main"),
+        ("add", "."),
+        ("commit", "--quiet", "--message", "one"),
+        ("tag", "one"),
+        ("archive", "--prefix=shop-1/", "--output", "../shop.zip", "HEAD"),
+        ("archive", "--prefix=shop-1/", "--output", "../shop.tar.gz", "HEAD"),
+    ):
+        settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *settings, *words], cwd=made, check=True, timeout=120)
+    (made / "till" / "sums.py").write_text("def changed(x):\n    return x\n")
+    return made
+
+
+def test_archives_commits_and_urls_hold_the_same_codes(workbench, clone):
+    head = (clone / ".git" / "refs" / "heads" / "main").read_text()[:10]
+    for number, (place, repository, source) in enumerate(
+        (
+            ("shop.zip", "shop", f"shop@{head}"),
+            ("shop.tar.gz", "shop", f"shop@{head}"),
+            ("shop@one", "shop", f"shop@{head}"),
+            (f"file://{clone}@one", f"{clone.parent.name}/shop", f"{clone.parent.name}/shop@{head}"),
+        )
+    ):
+        path = f"{number}.duckdb"
+        command = ("import", path, place, "--format", "python", "--licence", "MIT")
+        tried = workbench(*command, "--dry-run")
+        assert (tried.code, "1 code would be added" in tried.out) == (0, True)
+        assert not Path(path).exists()
+        done = workbench(*command)
+        assert done.code == 0, done.err
+        assert f"{place}: python" in done.out
+        assert "1 code added; links: 1; files that are not Python 3: 1" in done.out
+        with Workspace.open(Path(path)) as workspace:
+            codes = texts(workspace, "code")
+            ((name,),) = workspace.native().execute("SELECT name FROM source").fetchall()
+        assert codes == [(GOOD.rstrip(), "add", repository, "till/sums.py:1", "python", "MIT")]
+        assert name == source
+        assert "Nothing of it is new" in workbench(*command).out
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("data.json", "no folder or archive data.json"),
+        ("shop@two", "it has no commit two"),
+        ("empty", "holds no Python sources"),
+        ("ext::sh -c 'touch x'", "no protocol"),
+        ("https://me:secret@127.0.0.1/a", "holds a password"),
+    ],
+)
+def test_what_has_no_python_sources(workbench, clone, place, why):
+    Path("data.json").write_text("[]")
+    Path("empty").mkdir()
+    done = workbench("import", "w.duckdb", place, "--format", "python")
+    assert done.code == 2
+    assert done.says(why)
+    assert not Path("w.duckdb").exists()
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_a_folder_an_archive_a_commit_and_a_url_have_the_same_files(clone: Path,
         ("shop/till.py", "def pay():\n    return 1\n"),
     ]
     assert (whole.name, whole.commit, whole.replaced) == ("clone", head, 1)
-    assert whole.sentences() == ["Replaced what is no UTF-8 in 1 file."]
+    assert whole.sentences() == ["Replaced bytes of another encoding in 1 file."]
     for place, name in (
         (f"{clone}@HEAD", "clone"),
         (str(tmp_path / "a.zip"), "a"),
@@ -134,7 +134,7 @@ def test_a_folder_whose_name_has_an_at_sign(tmp_path: Path) -> None:
 
 
 def test_folders_with_no_source_of_the_repository(tmp_path: Path) -> None:
-    for name in (".git", ".venv", "node_modules", "env", "src"):
+    for name in (".git", ".venv", "__pycache__", "node_modules", "site-packages", "env", "src"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.py").write_text("")
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
@@ -146,6 +146,42 @@ def test_an_archive_of_several_folders_keeps_them(tmp_path: Path) -> None:
         for name in ("src/a.py", "src/b.py", "setup.py", "../out.py", "/root.py", "src/../../x.py"):
             archive.writestr(name, "")
     assert paths(read_repository(str(tmp_path / "a.zip"), is_python)) == ["a.py", "b.py", "setup.py"]
+
+
+def test_python_files_are_decoded_as_they_declare(tmp_path: Path) -> None:
+    for name, data in {
+        "bom.py": b"\xef\xbb\xbfx = 1\n",
+        "declared.py": b"# coding: latin-1\n# caf\xe9\n",
+        "half.py": b"# coding: unicode_escape\n# \\ud800\n",
+        "long.py": b"# coding: punycode\n-" + b"b" * (MOST_BYTES - 100),
+        "unknown.py": b"# coding: nothing\n# caf\xc3\xa9\n",
+        "wrong.py": b"# coding: ascii\n# caf\xe9\n",
+        "wrong.go": b"// coding: latin-1\n// caf\xe9\n",
+    }.items():
+        (tmp_path / name).write_bytes(data)
+    found = {
+        file.path: (file.text.splitlines()[-1][:6], file.replaced)
+        for file in read_repository(str(tmp_path), lambda _: True).files
+    }
+    assert found == {
+        "bom.py": ("x = 1", False),
+        "declared.py": ("# café", False),
+        "half.py": ("# \\ud8", True),
+        "long.py": ("-bbbbb", True),
+        "unknown.py": ("# café", True),
+        "wrong.py": ("# caf\ufffd", True),
+        "wrong.go": ("// caf", True),
+    }
+
+
+def test_names_that_are_not_utf8_are_escaped(clone: Path, tmp_path: Path) -> None:
+    (clone / os.fsdecode(b"caf\xe9.py")).write_text("")
+    run(clone, "add", ".")
+    commit(clone)
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        archive.add(clone, "clone", filter=lambda one: None if ".git" in one.name else one)
+    for place in (str(clone), f"{clone}@HEAD", str(tmp_path / "a.tar")):
+        assert paths(read_repository(place, is_python))[0] == "caf\\xe9.py"
 
 
 # -- what is left out ---------------------------------------------------------------------------------

@@ -1,14 +1,19 @@
-"""The file behind a piece of context: where it is looked for, and what is never opened."""
+"""The file behind a piece of context: where it is looked for, at which commit, and what is never opened."""
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import tarfile
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from agents.repositories.files import BYTES_MOST, find_lines, folder_names, read_file
+from agents.repositories.entries import MOST_BYTES
+from agents.repositories.files import find_lines, folder_names, read_file
 from store.errors import WorkbenchError
 
 DRAWER = "import till\n\n\ndef open_drawer():\n    if locked:\n        return\n    till.open()\n"
@@ -99,8 +104,12 @@ def test_a_branch_outside_the_checkout_is_not_read(root: Path, tree: Path) -> No
     [
         ("shop/till", "../../../secret.py", "leads out"),
         ("shop/till", "{outside}/secret.py", "leads out"),
-        ("shop/till", "link.py", "leads out"),
-        ("shop/till", "linked/secret.py", "leads out"),
+        ("shop/till", "/secret.py", "leads out"),
+        ("shop/till", "till/../../../../secret.py", "leads out"),
+        ("shop/till", "link.py", "link.py is a link"),
+        ("shop/till", "linked/secret.py", "is a link, or behind one"),
+        ("shop/till", "same.py", "same.py is a link"),
+        ("shop/other", "till/drawer.py", "no folder for shop/other"),
         ("shop/till", ".", "leads out"),
         ("..", "secret.py", "no folder for"),
         ("{outside}", "secret.py", "no folder for"),
@@ -124,27 +133,147 @@ def test_nothing_outside_is_opened(root: Path, tree: Path, repository: str, path
     (tree / "linked").symlink_to(outside)
     (root / "linked").symlink_to(outside)
     (tree / "circle").symlink_to("circle")
+    (tree / "same.py").symlink_to("till/drawer.py")
+    (tree.parent / "other").symlink_to("till")
     os.mkfifo(tree / "fifo")
     with pytest.raises(WorkbenchError, match=message):
         read_file(root, *piece(repository.format(outside=outside), path.format(outside=outside)))
 
 
-def test_a_link_within_the_checkout_is_followed(root: Path, tree: Path) -> None:
-    (tree / "same.py").symlink_to("till/drawer.py")
-    assert read_file(root, *piece(path="same.py")).text == DRAWER
-
-
 def test_large_and_binary_files_are_not_shown(root: Path, tree: Path) -> None:
     file = tree / "file"
     for data, message in [
-        (b"x" * (BYTES_MOST + 1), "more than 2,000,000 bytes"),
+        (b"x" * (MOST_BYTES + 1), "more than 1,048,576 bytes"),
         (b"\x7fELF\0", "is not a text"),
     ]:
         file.write_bytes(data)
         with pytest.raises(WorkbenchError, match=message):
             read_file(root, *piece(path="file"))
     file.write_bytes(b"caf\xe9\r\n")
-    assert read_file(root, *piece(path="file")).text == "caf\udce9\r\n"
+    shown = read_file(root, *piece(path="./till/../file"))
+    assert (shown.text, shown.state) == (
+        "caf\ufffd\r\n",
+        "working tree, bytes of another encoding replaced",
+    )
+
+
+# -- commits and archives -----------------------------------------------------------------------------
+
+
+def run(folder: Path, *words: str) -> str:
+    settings = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    done = subprocess.run(
+        ["git", *settings, *words], cwd=folder, capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout.strip()
+
+
+def commit(folder: Path) -> str:
+    run(folder, "add", ".")
+    run(folder, "commit", "--quiet", "--message", "one more")
+    return run(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def clone(tree: Path) -> Path:
+    """A clone whose second commit, and whose working tree, have other texts than the first one, `one`."""
+    run(tree, "init", "--quiet", "--initial-branch=main")
+    commit(tree)
+    run(tree, "tag", "one")
+    (tree / "till" / "drawer.py").write_text("second = 2\n")
+    (tree / "link.py").symlink_to("till/drawer.py")
+    commit(tree)
+    (tree / "till" / "drawer.py").write_text("changed = 3\n")
+    return tree
+
+
+def test_the_commit_of_the_item_is_read_without_a_checkout(root: Path, clone: Path) -> None:
+    first, second = run(clone, "rev-parse", "one"), run(clone, "rev-parse", "main")
+    for revision in (first, first[:8], "one", "main~1"):
+        file = read_file(root, *piece(revision=revision))
+        if revision == "main~1":
+            # Nothing but names: git understands much more.
+            assert (file.text, file.state) == ("changed = 3\n", f"working tree at {second[:10]}")
+        else:
+            assert (file.text, file.lines) == (DRAWER, range(4, 7))
+            assert file.state == f"the item's commit {first[:10]}"
+    assert read_file(root, *piece(revision="main")).text == "second = 2\n"
+    assert read_file(root, *piece()).text == "changed = 3\n"
+    # As CrossCodeEval names repositories.
+    assert read_file(root, *piece(f"shop-till-{first[:7]}")).text == DRAWER
+    assert (clone / "till" / "drawer.py").read_text() == "changed = 3\n"
+
+
+def test_a_commit_that_the_clone_has_not_leaves_the_working_tree(
+    root: Path, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = run(clone, "rev-parse", "HEAD")
+    file = read_file(root, *piece(revision="9f8e7d6"))
+    assert (file.text, file.state) == ("changed = 3\n", f"working tree at {head[:10]}, item at 9f8e7d6")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert read_file(root, *piece(revision="one")).text == "changed = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("till/lock.py", "has no file till/lock.py"),
+        ("till", "has no file till"),
+        ("-r", "has no file -r"),
+        (":(top)till/drawer.py", "has no file :"),
+        ("link.py", "link.py is a link"),
+        ("../../../secret.py", "leads out"),
+    ],
+)
+def test_what_a_commit_has_not_is_not_opened(root: Path, clone: Path, path: str, message: str) -> None:
+    with pytest.raises(WorkbenchError, match=message):
+        read_file(root, *piece(path=path, revision="main"))
+
+
+def test_a_folder_within_another_clone_is_none(root: Path, tree: Path) -> None:
+    run(root, "init", "--quiet", "--initial-branch=main")
+    (root / "till").mkdir()
+    (root / "till" / "drawer.py").write_text("another = 1\n")
+    commit(root)
+    file = read_file(root, *piece(revision="main"))
+    assert (file.text, file.state) == (DRAWER, "working tree")
+
+
+@pytest.mark.parametrize("name", ["shop/till.zip", "till.tar.gz", "shop__till.tar"])
+def test_an_archive_is_read_in_place_of_a_folder(root: Path, tree: Path, clone: Path, name: str) -> None:
+    head = run(clone, "rev-parse", "one")
+    archive = root / name
+    run(clone, "archive", "--prefix=till-1/", "--output", str(archive), "one")
+    clone.rename(root.parent / "moved")
+    file = read_file(root, *piece(revision=head))
+    assert (file.text, file.lines) == (DRAWER, range(4, 7))
+    assert file.state == f"archive at the item's commit {head[:10]}"
+    with pytest.raises(WorkbenchError, match=r"has no file till/lock\.py"):
+        read_file(root, *piece(path="till/lock.py"))
+
+
+def test_links_in_archives_are_not_followed(root: Path) -> None:
+    with tarfile.open(root / "linked.tar", "w") as archive:
+        link = tarfile.TarInfo("linked/a.py")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+        pipe = tarfile.TarInfo("linked/pipe")
+        pipe.type = tarfile.FIFOTYPE
+        archive.addfile(pipe)
+        text = tarfile.TarInfo("linked/b.py")
+        text.size = 6
+        archive.addfile(text, io.BytesIO(b"a = 1\n"))
+    with zipfile.ZipFile(root / "damaged.zip", "w") as zipped:
+        zipped.writestr("a.py", "")
+    (root / "damaged.zip").write_bytes((root / "damaged.zip").read_bytes()[:-9])
+    for repository, path, message in (
+        ("linked", "a.py", "a.py is a link"),
+        ("linked", "pipe", "has no file pipe"),
+        ("damaged", "a.py", "Not readable"),
+    ):
+        with pytest.raises(WorkbenchError, match=message):
+            read_file(root, *piece(repository, path))
+    assert read_file(root, *piece("linked", "b.py")).text == "a = 1\n"
 
 
 def test_there_must_be_a_folder(tmp_path: Path) -> None:

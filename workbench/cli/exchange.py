@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from functools import partial
 from operator import attrgetter
@@ -116,7 +116,10 @@ def workspace_for_import(path: Path, *, dry_run: bool) -> Iterator[OpenWorkspace
 @command
 def import_command(
     workspace: Workspace,
-    files: Annotated[list[Path], typer.Argument(help="The files, of one format or several.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(help="The files, of one format or several; of the format python repositories."),
+    ],
     *,
     format: Annotated[
         str | None,
@@ -181,22 +184,25 @@ def import_command(
     from store.ingest.importing import import_files
     from store.processes import tuned_for_throughput
     from workbench.output import Bar
+    from workbench.python_sources import read_python_sources
     from workbench.study_session import viewer
 
-    if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(files[0])):
+    if format == BUNDLE.name or (format is None and len(files) == 1 and is_bundle(Path(files[0]))):
         chosen = (label_as, match_from, mapping, prefix, licence, model, setting, rejects)
         return _import_bundle(workspace, files, any(chosen), dry_run=dry_run)
     loaded = settings(config)
     fields = parse_mapping(mapping or [])
     words = parse_label_words(label_words) if label_words else {}
-    opening = workspace_for_import(workspace, dry_run=dry_run)
-    with tuned_for_throughput(), opening as opened, Bar("importing") as bar:
+    with tuned_for_throughput(), Bar("importing") as bar, ExitStack() as stack:
+        # Before the workspace is opened: a URL may take minutes.
+        sources, paths = read_python_sources(files, format, progress_callback(bar))
+        opened = stack.enter_context(workspace_for_import(workspace, dry_run=dry_run))
         with opened.reading() as connection:
             asking = viewer(connection, loaded, given_rater(None))
             refuse(connection, asking, Shows.WHOLE, "An import uses")
         report = _with_command(
-            partial(import_files, opened, files),
-            ["workbench", "import", *map(str, (workspace, *files))],
+            partial(import_files, opened, paths, sources=sources),
+            ["workbench", "import", str(workspace), *files],
             format=format,
             label_as=label_as,
             match_from=match_from,
@@ -249,7 +255,7 @@ def _with_command(run: Callable[..., ImportReport], words: list[str], **options:
         raise
 
 
-def _import_bundle(workspace: Path, files: list[Path], has_choices: bool, *, dry_run: bool) -> Answer:
+def _import_bundle(workspace: Path, files: list[str], has_choices: bool, *, dry_run: bool) -> Answer:
     """Make a workspace of a bundle, and return what it holds.
 
     Raises:
@@ -265,7 +271,7 @@ def _import_bundle(workspace: Path, files: list[Path], has_choices: bool, *, dry
             "Import other files afterwards.",
         )
     with Bar("importing") as bar:
-        report = import_bundle(workspace, files[0], dry_run=dry_run, progress=progress_callback(bar))
+        report = import_bundle(workspace, Path(files[0]), dry_run=dry_run, progress=progress_callback(bar))
     rows = pluralize(sum(report.tables.values()), "row")
     lines = [
         f"{report.bundle}: a whole workspace of {report.made_at}, {rows} of {len(report.tables)} tables."
