@@ -10,6 +10,7 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
@@ -30,6 +31,8 @@ _CELLS = 16_000_000
 """Scores that are in memory at once."""
 _QUERIES_AT_ONCE = 1024
 """Queries between two reports of the progress at most."""
+_WORDS_KEPT = 100_000
+"""Words whose terms are kept: most words of a text are in others, too."""
 
 
 def term_reader() -> Callable[[str], list[str]]:
@@ -40,16 +43,15 @@ def term_reader() -> Callable[[str], list[str]]:
     """
     from Stemmer import Stemmer
 
-    stem = Stemmer("porter", 100_000).stemWords
+    stem = Stemmer("porter", 0).stemWords
+
+    @lru_cache(maxsize=_WORDS_KEPT)
+    def terms_in(word: str) -> list[str]:
+        parts = [part.lower() for part in _PARTS.split(word) if part]
+        return [*stem(parts), *([word.lower()] if len(parts) > 1 else [])]
 
     def terms_of(text: str) -> list[str]:
-        terms = []
-        for word in _WORD.findall(text):
-            parts = [part.lower() for part in _PARTS.split(word) if part]
-            terms += stem(parts)
-            if len(parts) > 1:
-                terms.append(word.lower())
-        return terms
+        return [term for word in _WORD.findall(text) for term in terms_in(word)]
 
     return terms_of
 
