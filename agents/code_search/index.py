@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from agents.jobs.work_progress import ReportWork, ignore_progress
 from agents.repositories.units import Kind, Unit
-from agents.retrieval.retriever import Ranking, Retriever
 
 if TYPE_CHECKING:
+    from agents.jobs.work_progress import ReportWork
     from agents.retrieval.encoder import Encoder, Role
+    from agents.retrieval.lexical import LexicalIndex, LexicalRetriever
+    from agents.retrieval.retriever import Ranking
+    from agents.retrieval.search import CodeVectors
     from agents.retrieval.vectors import VectorCache
 
 
@@ -28,55 +31,72 @@ class Near:
     score: float
 
 
-class Compare(Protocol):
-    """Finds the nearest of some texts."""
+class TextIndex(Protocol):
+    """Texts that are compared with others; they are read and encoded once, when the first comes."""
 
-    def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
+    def nearest(self, asked: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """Return for each text that is asked the nearest ones, best first; equal ones in their order.
 
         Args:
             asked: What is compared: queries, or codes.
-            texts: What is searched.
             role: What is asked, a query or a code.
             top: How many are wanted.
         """
         ...
 
 
-class ByVectors:
-    """Compares by the vectors of a model, which are cached; see `Compare`.
+MakeIndex = Callable[[Sequence[str]], TextIndex]
+"""Makes texts ready to be compared with others."""
+
+
+class VectorIndex:
+    """Compares by the vectors of a model, which are cached; see `TextIndex`.
 
     Args:
         encoder: The model.
         cache: Where vectors are kept.
         report: Receives the progress.
+        texts: What is searched.
     """
 
-    def __init__(self, encoder: Encoder, cache: VectorCache, report: ReportWork = ignore_progress) -> None:
+    def __init__(
+        self, encoder: Encoder, cache: VectorCache, report: ReportWork, texts: Sequence[str]
+    ) -> None:
         self._encoder, self._cache, self._report = encoder, cache, report
+        self._texts = texts
 
-    def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
-        """See `Compare`."""
+    def nearest(self, asked: Sequence[str], role: Role, top: int) -> list[list[Near]]:
+        """See `TextIndex`."""
         from agents.retrieval.search import exact_top
 
-        if not asked or not texts:
+        if not asked or not self._texts:
             return [[] for _ in asked]
-        searched = self._cache.vectors(self._encoder, texts, "code", self._report)
+        searched = self._vectors
         vectors = self._cache.vectors(self._encoder, asked, role, self._report).all()
-        return near(exact_top([vectors], [searched], min(top, len(texts))).ranking)
+        return near(exact_top([vectors], [searched], min(top, len(self._texts))).ranking)
+
+    @cached_property
+    def _vectors(self) -> CodeVectors:
+        from agents.retrieval.search import held
+
+        return held(self._cache.vectors(self._encoder, self._texts, "code", self._report))
 
 
-class ByWords:
-    """Compares by words; see `Compare`."""
+class WordIndex:
+    """Compares by words; see `TextIndex`."""
 
-    def __init__(self, retriever: Retriever) -> None:
-        self._retriever = retriever
+    def __init__(self, retriever: LexicalRetriever, texts: Sequence[str]) -> None:
+        self._retriever, self._texts = retriever, texts
 
-    def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
-        """See `Compare`."""
-        return (
-            near(self._retriever.search(asked, texts, min(top, len(texts)))) if texts else [[] for _ in asked]
-        )
+    def nearest(self, asked: Sequence[str], role: Role, top: int) -> list[list[Near]]:
+        """See `TextIndex`."""
+        if not self._texts:
+            return [[] for _ in asked]
+        return near(self._index.search(asked, min(top, len(self._texts))))
+
+    @cached_property
+    def _index(self) -> LexicalIndex:
+        return self._retriever.index(self._texts)
 
 
 def near(found: Ranking) -> list[list[Near]]:
@@ -92,19 +112,19 @@ class UnitIndex:
 
     Args:
         units: By path and line.
-        compare: Finds the nearest of their texts.
+        make_index: Makes their texts ready to be compared.
     """
 
-    def __init__(self, units: Sequence[Unit], compare: Compare) -> None:
+    def __init__(self, units: Sequence[Unit], make_index: MakeIndex) -> None:
         self.units = units
-        self._compare = compare
         self._places: dict[Kind, list[int]] = {"function": [], "class": []}
         for place, unit in enumerate(units):
             self._places[unit.kind].append(place)
-        self._texts = {kind: [units[place].text for place in found] for kind, found in self._places.items()}
+        self._texts = {
+            kind: make_index([units[place].text for place in found]) for kind, found in self._places.items()
+        }
 
     def nearest(self, asked: Sequence[str], role: Role, kind: Kind, top: int) -> list[list[Near]]:
-        """Return the functions or classes nearest to each text; see `Compare`."""
-        places = self._places[kind]
-        found = self._compare(asked, self._texts[kind], role, top)
+        """Return the functions or classes nearest to each text; see `TextIndex`."""
+        places, found = self._places[kind], self._texts[kind].nearest(asked, role, top)
         return [[Near(places[one.place], one.score) for one in row] for row in found]

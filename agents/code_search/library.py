@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import PurePosixPath
 
 from agents.code_search.agents import PAGE, Page
-from agents.code_search.index import Compare
+from agents.code_search.index import MakeIndex, TextIndex
 from agents.code_search.web import WebPassage
 from agents.repositories.reading import Repository
 from agents.repositories.units import Unit
@@ -32,7 +33,7 @@ class Library:
     Args:
         repository: The files.
         units: The functions and classes.
-        compare: Finds the nearest passages.
+        make_index: Makes passages ready to be compared.
         web: Looks words up on the web; None for the repository alone.
 
     Attributes:
@@ -43,27 +44,26 @@ class Library:
         self,
         repository: Repository,
         units: Sequence[Unit],
-        compare: Compare,
+        make_index: MakeIndex,
         web: Callable[[str], Sequence[WebPassage]] | None = None,
     ) -> None:
-        found = [
+        documents = (
             (file.path, text)
             for file in repository.files
             if is_document(file.path)
             for text in _passages(file.text)
-        ]
-        found += [(f"{unit.path}:{unit.line}", unit.text[:PASSAGE]) for unit in units]
-        self._places = [place for place, _ in found[:_MOST_PASSAGES]]
-        self._texts = [text for _, text in found[:_MOST_PASSAGES]]
-        self._compare, self._web = compare, web
+        )
+        code = ((f"{unit.path}:{unit.line}", unit.text[:PASSAGE]) for unit in units)
+        self._found = [*islice(chain(documents, code), _MOST_PASSAGES)]
+        self._index = make_index([text for _, text in self._found])
+        self._make_index, self._web = make_index, web
         self.notes: list[str] = []
 
     def page(self, words: str) -> Page:
         """Return one page of the passages nearest to some words, the nearest first."""
         text, read = "", []
-        for _, place, nearest in sorted(
-            [*self._near(words, self._places, self._texts), *self._on_web(words)], key=lambda one: -one[0]
-        ):
+        found = [*_nearest(words, self._found, self._index), *self._on_web(words)]
+        for _, place, nearest in sorted(found, key=lambda one: -one[0]):
             passage = f"{place}\n{nearest[:PASSAGE]}\n\n"
             if len(text) + len(passage) > PAGE:
                 break
@@ -71,23 +71,30 @@ class Library:
             read.append(place)
         return Page(text.rstrip(), tuple(dict.fromkeys(read)))
 
-    def _near(
-        self, words: str, places: Sequence[str], texts: Sequence[str]
-    ) -> Iterator[tuple[float, str, str]]:
-        """Yield the passages nearest to some words: the score, the place and the text of each."""
-        (found,) = self._compare([words], texts, "query", _NEAREST)
-        for one in found:
-            yield one.score, places[one.place], texts[one.place]
-
     def _on_web(self, words: str) -> Iterator[tuple[float, str, str]]:
         if self._web is None:
             return
         try:
-            found = self._web(words)
+            found = [(one.address, one.text) for one in self._web(words)]
         except WorkbenchError as error:
             self.notes.append(f"{error.title}: {error.message}")
             return
-        yield from self._near(words, [one.address for one in found], [one.text for one in found])
+        yield from _nearest(words, found, self._make_index([text for _, text in found]))
+
+
+def _nearest(
+    words: str, passages: Sequence[tuple[str, str]], index: TextIndex
+) -> Iterator[tuple[float, str, str]]:
+    """Yield the passages nearest to some words: the score, the place and the text of each.
+
+    Args:
+        words: The words.
+        passages: The place and the text of each.
+        index: Their texts.
+    """
+    (found,) = index.nearest([words], "query", _NEAREST)
+    for one in found:
+        yield one.score, *passages[one.place]
 
 
 def _passages(text: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agents.code_search.findings import Findings
-from agents.code_search.index import ByVectors, ByWords, UnitIndex
+from agents.code_search.index import UnitIndex, VectorIndex, WordIndex
 from agents.code_search.library import Library, is_document
 from agents.code_search.multi_stream import MultiStreamSearch, SearchOptions
 from agents.code_search.searching import (
@@ -32,12 +32,13 @@ from agents.llm.registry import open_model
 from agents.repositories.git import is_git_url
 from agents.repositories.reading import read_repository
 from agents.repositories.units import has_units, units_in
-from agents.retrieval.methods import open_retriever, retriever_named
+from agents.retrieval.lexical import bm25
+from agents.retrieval.methods import open_retriever
 from store.formatting import pluralize
 
 if TYPE_CHECKING:
     from agents.code_search.agents import Page
-    from agents.code_search.index import Compare
+    from agents.code_search.index import MakeIndex
     from agents.jobs.control import Control
     from agents.llm.protocol import LanguageModel
     from agents.repositories.reading import Repository
@@ -207,10 +208,9 @@ class _WithModel:
     async def _search(self, model: LanguageModel, read: Repository, units: Sequence[Unit]) -> None:
         request, settings, control = self._work.request, self._work.settings, self._control
         self._begin("opening the encoder")
-        compare = await aside(control, lambda report: _comparing(self._work, report))
-        self._findings.compared = compare[0]
+        self._findings.compared, make_index = await aside(control, partial(_indexing, self._work))
         web = None if settings.web is None else partial(look_up_web, settings.web)
-        library = Library(read, units, compare[1], web)
+        library = Library(read, units, make_index, web)
         self._ask = WorkAsk(
             control, RoleModel(model, settings.models.temperature), settings.models, request.query
         )
@@ -220,7 +220,7 @@ class _WithModel:
             return await self._compute(partial(library.page, words))
 
         search = MultiStreamSearch(
-            UnitIndex(units, compare[1]),
+            UnitIndex(units, make_index),
             self._findings,
             self._ask,
             look_up,
@@ -248,17 +248,17 @@ class _WithModel:
             self._findings.requests, self._findings.cost = self._ask.requests, self._ask.money
 
 
-def _comparing(work: CodeSearch, report: ReportWork) -> tuple[str, Compare]:
-    """Return what compares texts, with its name: an encoder, or BM25."""
+def _indexing(work: CodeSearch, report: ReportWork) -> tuple[str, MakeIndex]:
+    """Return what makes texts ready to be compared, with its name: an encoder, or BM25."""
     name = work.request.encoder or default_encoder()
     if name == LEXICAL:
-        return name, ByWords(retriever_named(LEXICAL))
+        return name, partial(WordIndex, bm25())
     from agents.retrieval.encoders import open_encoders
     from agents.retrieval.vectors import VectorCache
 
     retrieval = work.settings.retrieval
     (opened,) = open_encoders([name], batch_size=retrieval.batch_size, api=work.settings.models)
-    return opened.name, ByVectors(opened, VectorCache(retrieval.folder), report)
+    return opened.name, partial(VectorIndex, opened, VectorCache(retrieval.folder), report)
 
 
 def open_search(description: Mapping[str, Any], settings: WorkSettings) -> CodeSearch:

@@ -10,6 +10,7 @@ import re
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
@@ -30,6 +31,8 @@ _CELLS = 16_000_000
 """Scores that are in memory at once."""
 _QUERIES_AT_ONCE = 1024
 """Queries between two reports of the progress at most."""
+_WORDS_KEPT = 100_000
+"""Words whose terms are kept: most words of a text are in others, too."""
 
 
 def term_reader() -> Callable[[str], list[str]]:
@@ -40,16 +43,15 @@ def term_reader() -> Callable[[str], list[str]]:
     """
     from Stemmer import Stemmer
 
-    stem = Stemmer("porter", 100_000).stemWords
+    stem = Stemmer("porter", 0).stemWords
+
+    @lru_cache(maxsize=_WORDS_KEPT)
+    def terms_in(word: str) -> list[str]:
+        parts = [part.lower() for part in _PARTS.split(word) if part]
+        return [*stem(parts), *([word.lower()] if len(parts) > 1 else [])]
 
     def terms_of(text: str) -> list[str]:
-        terms = []
-        for word in _WORD.findall(text):
-            parts = [part.lower() for part in _PARTS.split(word) if part]
-            terms += stem(parts)
-            if len(parts) > 1:
-                terms.append(word.lower())
-        return terms
+        return [term for word in _WORD.findall(text) for term in terms_in(word)]
 
     return terms_of
 
@@ -116,14 +118,74 @@ class LexicalRetriever:
         report: ReportWork = ignore_progress,
     ) -> Ranking:
         """Return the best codes of each query, of those that share a term with it."""
+        return self.index(codes, report).search(queries, top, report)
+
+    def weigh(
+        self, queries: Sequence[str], codes: Sequence[str], report: ReportWork = ignore_progress
+    ) -> TermWeights:
+        """Return the weights of queries and codes."""
+        return self.index(codes, report).weigh(queries)
+
+    def index(self, codes: Sequence[str], report: ReportWork = ignore_progress) -> LexicalIndex:
+        """Return the codes, read and weighed once for all queries."""
+        return LexicalIndex(self.name, codes, self._weigh_codes, cosine=self._cosine, report=report)
+
+
+class LexicalIndex:
+    """The weights of codes by their terms, for one thread at a time; see `LexicalRetriever`."""
+
+    def __init__(
+        self,
+        name: str,
+        codes: Sequence[str],
+        weigh_codes: Callable[[list[array[int]], int], Matrix],
+        *,
+        cosine: bool,
+        report: ReportWork = ignore_progress,
+    ) -> None:
+        from scipy.sparse import csr_array
+
+        self._name, self._cosine = name, cosine
+        self._terms_of = term_reader()
+        self._vocabulary: dict[str, int] = {}
+        rows: list[array[int]] = []
+        pace = Pace(f"reading codes by {name}", len(codes), report)
+        for block in blocks_of(codes):
+            rows += [self._numbered(text) for text in block]
+            pace.add(len(block))
+        # Terms of queries alone have higher numbers.
+        self._known = len(self._vocabulary)
+        self._codes = weigh_codes(rows, self._known).T.tocsr() if self._known else csr_array((1, len(codes)))
+
+    def _numbered(self, text: str) -> array[int]:
+        """Return the numbers of the terms of a text."""
+        known = self._vocabulary
+        return array("i", [known.setdefault(term, len(known)) for term in self._terms_of(text)])
+
+    def weigh(self, queries: Sequence[str]) -> TermWeights:
+        """Return the weights of queries and of the codes."""
+        from scipy.sparse import csr_array
+
+        if not self._known or not len(queries):
+            return TermWeights(csr_array((len(queries), self._codes.shape[0])), self._codes)
+        rows = [self._numbered(text) for text in queries]
+        counts = _counts(rows, len(self._vocabulary))
+        squares = None
+        if self._cosine:
+            # A term that no code has still counts for the length of the query.
+            squares = counts.multiply(counts).sum(axis=1), self._codes.multiply(self._codes).sum(axis=0)
+        return TermWeights(counts[:, : self._known], self._codes, squares)
+
+    def search(self, queries: Sequence[str], top: int, report: ReportWork = ignore_progress) -> Ranking:
+        """Return the best codes of each query, of those that share a term with it."""
         import numpy
 
-        weights = self.weigh(queries, codes, report)
+        weights = self.weigh(queries)
         found = Ranking(
             numpy.full((len(queries), top), -1, dtype=numpy.int64), numpy.zeros((len(queries), top))
         )
-        at_once = min(_QUERIES_AT_ONCE, max(1, _CELLS // max(1, len(codes))))
-        pace = Pace(f"comparing by {self.name}", len(queries), report)
+        at_once = min(_QUERIES_AT_ONCE, max(1, _CELLS // max(1, self._codes.shape[1])))
+        pace = Pace(f"comparing by {self._name}", len(queries), report)
         for start in range(0, len(queries), at_once):
             scores = (weights.queries[start : start + at_once] @ weights.codes).tocsr()
             for query in range(scores.shape[0]):
@@ -138,35 +200,6 @@ class LexicalRetriever:
                 found.scores[start + query, : len(best)] = values if weights.squares is None else values**0.5
             pace.add(scores.shape[0])
         return found
-
-    def weigh(
-        self, queries: Sequence[str], codes: Sequence[str], report: ReportWork = ignore_progress
-    ) -> TermWeights:
-        """Return the weights of queries and codes."""
-        from scipy.sparse import csr_array
-
-        terms_of = term_reader()
-        vocabulary: dict[str, int] = {}
-
-        def numbered(text: str) -> array[int]:
-            return array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)])
-
-        rows: list[array[int]] = []
-        pace = Pace(f"reading codes by {self.name}", len(codes), report)
-        for block in blocks_of(codes):
-            rows += [numbered(text) for text in block]
-            pace.add(len(block))
-        known = len(vocabulary)
-        if not known or not len(queries):
-            return TermWeights(csr_array((len(queries), 1)), csr_array((1, len(codes))))
-        by_term = self._weigh_codes(rows, known).T.tocsr()
-        del rows
-        counts = _counts([numbered(text) for text in queries], len(vocabulary))
-        squares = None
-        if self._cosine:
-            # A term that no code has still counts for the length of the query.
-            squares = counts.multiply(counts).sum(axis=1), by_term.multiply(by_term).sum(axis=0)
-        return TermWeights(counts[:, :known], by_term, squares)
 
 
 def bm25() -> LexicalRetriever:

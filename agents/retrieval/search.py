@@ -6,6 +6,9 @@ in bfloat16 where that is quicker (`fast_type`). Rounding cannot change the resu
 kept (`SPARE`), all of them that rounding could bring among the best are scored again in float64, and a query
 for which that may not be enough (such as one with a hundred equal codes) is searched again in float32 without
 a limit. Equal scores are in the order of the corpus.
+
+Vectors in memory (`HeldVectors`) are compared with a few queries in one product; all that rounding could
+bring among the best are scored again.
 """
 
 from __future__ import annotations
@@ -36,10 +39,16 @@ _ROUNDED_AT_ONCE = 512
 """Vectors that stay in the processor's cache."""
 QUERIES_AT_ONCE = 1024
 PAIRS_AT_ONCE = 131_072
+_PAIRS_OF_A_THREAD = 1024
+"""Pairs that take as long as starting a thread, about."""
 UNIT = 2.0**-24
 """Largest relative error of rounding to float32."""
 _SHORT_UNIT = 2.0**-9
 """That of rounding to bfloat16."""
+MOST_HELD = 1 << 30
+"""Bytes of the vectors that are held in memory."""
+_SCORES_AT_ONCE = 16_000_000
+"""Scores of held vectors that are in memory at once."""
 
 
 class CodeVectors(Protocol):
@@ -56,6 +65,40 @@ class CodeVectors(Protocol):
     def read(self, start: int, into: Array) -> None:
         """Read the vectors from `start` on into a contiguous float32 array."""
         ...
+
+
+class HeldVectors:
+    """Vectors of all codes in memory, for queries that come a few at a time; see `CodeVectors`.
+
+    Attributes:
+        vectors: Float32, of shape (codes, width).
+        longest: The length of the longest.
+    """
+
+    def __init__(self, vectors: Array) -> None:
+        import numpy
+
+        self.vectors, self.width = vectors, vectors.shape[1]
+        self.longest = float(numpy.sqrt(numpy.einsum("ij,ij->i", vectors, vectors).max(initial=0)))
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def read(self, start: int, into: Array) -> None:
+        """See `CodeVectors`."""
+        into[:] = self.vectors[start : start + len(into)]
+
+
+def held(codes: CodeVectors) -> CodeVectors:
+    """Return vectors in memory, so that they are read once; those of more than 1 GiB stay where they are."""
+    import numpy
+
+    if 4 * len(codes) * codes.width > MOST_HELD:
+        return codes
+    vectors = numpy.empty((len(codes), codes.width), dtype=numpy.float32)
+    if len(codes):
+        codes.read(0, vectors)
+    return HeldVectors(vectors)
 
 
 @dataclass(frozen=True)
@@ -247,11 +290,29 @@ class _Search:
             with ThreadPoolExecutor(
                 self._threads, initializer=torch.set_num_threads, initargs=(1,)
             ) as self._pool:
-                self._sift(pace)
-                self._search_again(self._rescore(pace), pace)
+                if len(self._codes) == 1 and isinstance(self._codes[0], HeldVectors):
+                    self._compare_held(self._codes[0], pace)
+                else:
+                    self._sift(pace)
+                    self._search_again(self._rescore(pace), pace)
         finally:
             if self._device == "cpu":
                 torch.set_num_threads(self._threads)  # for threads that begin later
+
+    def _compare_held(self, codes: HeldVectors, pace: Pace) -> None:
+        """Compare vectors in memory."""
+        import numpy
+
+        self._longest = codes.longest
+        weighted, errors = self._weighted.cpu().numpy(), self._errors()
+        at_once = max(1, _SCORES_AT_ONCE // len(codes))
+        for first in range(0, len(weighted), at_once):
+            part = slice(first, first + at_once)
+            scores = weighted[part] @ codes.vectors.T
+            last = numpy.partition(scores, -self.top, axis=1)[:, -self.top]
+            rows, places = numpy.nonzero(scores >= (last - 2 * errors[part])[:, None])
+            self._merge_block(first + rows, places, 0, codes.vectors)
+            pace.add(scores.size)
 
     # -- the first pass ---------------------------------------------------------------------------------
 
@@ -349,9 +410,7 @@ class _Search:
                 least = torch.from_numpy((self.best.scores[rows, -1] - errors[rows]).astype(numpy.float64))
                 scores = self._weighted[torch.from_numpy(rows).to(self._device)] @ codes.T
                 hits = torch.nonzero(scores.double() >= least.to(self._device)[:, None]).cpu().numpy()
-                for some in range(0, len(hits), PAIRS_AT_ONCE):
-                    part = hits[some : some + PAIRS_AT_ONCE]
-                    self._merge_block(rows[part[:, 0]], start + kept[part[:, 1]], start, block)
+                self._merge_block(rows[hits[:, 0]], start + kept[hits[:, 1]], start, block)
 
     def _merge(self, rows: Array, places: Array, pace: Pace) -> None:
         """Score pairs of queries and codes anywhere in the corpus, and keep the best."""
@@ -369,7 +428,9 @@ class _Search:
 
     def _merge_block(self, rows: Array, places: Array, start: int, block: Array) -> None:
         """Score pairs of queries and codes of one block, and keep the best."""
-        self.best.insert(rows, places, self._cosines(rows, places - start, block))
+        for first in range(0, len(rows), PAIRS_AT_ONCE):
+            part = slice(first, first + PAIRS_AT_ONCE)
+            self.best.insert(rows[part], places[part], self._cosines(rows[part], places[part] - start, block))
 
     def _cosines(self, rows: Array, places: Array, block: Array) -> Array:
         """Return the models' inner products of pairs in float64."""
@@ -378,13 +439,13 @@ class _Search:
         from agents.retrieval.selection import inner_products
 
         cosines = numpy.empty((len(rows), len(self._codes)))
-        step = math.ceil(len(rows) / self._threads)
+        step = max(math.ceil(len(rows) / self._threads), _PAIRS_OF_A_THREAD)
         parts = [slice(first, first + step) for first in range(0, len(rows), step)]
 
         def score(part: slice) -> None:
             inner_products((self._queries, block), (rows[part], places[part]), self._edges, cosines[part])
 
-        for _ in self._pool.map(score, parts):
+        for _ in map(score, parts) if len(parts) == 1 else self._pool.map(score, parts):
             pass
         return cosines
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_models
 from sealed_bench import study_pair
 from small_workspace import rows
 
 from agents.code_search.evaluation import MEASURES, MethodScores, by_docstrings
 from agents.repositories.reading import read_repository
 from agents.repositories.units import has_units, units_in
+from agents.retrieval.encoders import LocalEncoder
 from store.measures.ranking import evaluate_run
 from store.tables.runs import WorkRow, kept
 from store.workspace.duckdb import Workspace
@@ -104,6 +106,31 @@ def test_an_encoder_finds_what_has_no_word_of_the_query(shop: Path, workbench: A
     told = workbench("search", shop, query, "--json")
     assert told.json()["results"][0]["name"] == "greet"
     assert told.says("(minilm and bm25)")
+
+
+def test_only_functions_that_changed_are_encoded_again(
+    shop: Path, tmp_path: Path, workbench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, encoded = tiny_models.bert(tmp_path / "tiny"), []
+    encode = LocalEncoder.encode
+
+    def counted(self: LocalEncoder, texts: Any, role: Any, *others: Any) -> Any:
+        encoded.extend((role, text.partition("(")[0]) for text in texts)
+        return encode(self, texts, role, *others)
+
+    def search(query: str) -> list[tuple[str, str]]:
+        encoded.clear()
+        assert workbench("search", shop, query, "--encoder", model, "--json").code == 0
+        return sorted(encoded)
+
+    monkeypatch.setattr(LocalEncoder, "encode", counted)
+    monkeypatch.setenv("WORKBENCH_RETRIEVAL__VECTORS", str(tmp_path / "vectors"))
+    names = ("def count_coins", "def greet", "def open", "def unsaid", "void lock")
+    assert search("lock the door") == [*(("code", name) for name in names), ("query", "lock the door")]
+    assert search("say hello") == [("query", "say hello")]
+    assert search("say hello") == []
+    (shop / "src" / "till.py").write_text(TILL.replace("good day", "hello"))
+    assert search("count coins") == [("code", "def greet"), ("query", "count coins")]
 
 
 @pytest.mark.parametrize(

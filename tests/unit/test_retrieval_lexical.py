@@ -83,6 +83,16 @@ def test_the_best_codes_by_definition(monkeypatch, create, score, block):
             numpy.testing.assert_allclose(found.scores[query, : len(expected)], scores[query, expected])
 
 
+@pytest.mark.parametrize("create", [bm25, bag_of_words])
+def test_codes_that_are_read_once_for_many_queries(create):
+    for codes in (CODES, ["", "+"], []):
+        index = create().index(codes)
+        for query in (*QUERIES, "a file of unknown words", *QUERIES):
+            found, expected = index.search([query], 3), create().search([query], codes, 3)
+            assert found.codes.tolist() == expected.codes.tolist()
+            assert found.scores.tolist() == expected.scores.tolist()
+
+
 def test_equal_texts_are_in_the_order_of_the_corpus():
     for name in METHODS:
         found = retriever_named(name).search(["open file"], ["open file"] * 50, 7)

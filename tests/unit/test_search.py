@@ -7,7 +7,7 @@ from agents.retrieval import mixed, search
 from agents.retrieval.candidates import overlap
 from agents.retrieval.lexical import bag_of_words, bm25
 from agents.retrieval.mixed import ByVectors, ByWords, Mixture
-from agents.retrieval.search import exact_top, z_weights
+from agents.retrieval.search import HeldVectors, exact_top, held, z_weights
 
 
 class Held:
@@ -159,15 +159,39 @@ def test_equal_codes_are_in_the_order_of_the_corpus(monkeypatch):
     compare([query], [rising], 20, exact_top([query], [Held(rising)], 20))
 
 
-def test_fewer_codes_than_wanted_and_none():
+@pytest.mark.parametrize("stored", [Held, HeldVectors])
+def test_fewer_codes_than_wanted_and_none(stored):
     rng = numpy.random.default_rng(1)
     queries, codes = unit(rng.standard_normal((4, 6))), unit(rng.standard_normal((3, 6)))
-    found = exact_top([queries], [Held(codes)], 5)
+    found = exact_top([queries], [stored(codes)], 5)
     assert (found.ranking.codes[:, 3:] == -1).all()
-    compare([queries], [codes], 3, exact_top([queries], [Held(codes)], 3))
-    empty = exact_top([queries], [Held(codes[:0])], 5)
+    compare([queries], [codes], 3, exact_top([queries], [stored(codes)], 3))
+    empty = exact_top([queries], [stored(codes[:0])], 5)
     assert (empty.ranking.codes == -1).all()
-    assert exact_top([queries[:0]], [Held(codes)], 5).ranking.codes.shape == (0, 5)
+    assert exact_top([queries[:0]], [stored(codes)], 5).ranking.codes.shape == (0, 5)
+
+
+def test_vectors_in_memory_are_ranked_as_those_of_files(monkeypatch):
+    monkeypatch.setattr(search, "_SCORES_AT_ONCE", 12_000)
+    monkeypatch.setattr(search, "PAIRS_AT_ONCE", 100)
+    rng = numpy.random.default_rng(8)
+    for top in (1, 20, 300):
+        (queries,), (codes,) = adversarial(rng, 30, 5000, (24,))
+        codes[rng.random(5000) < 0.3] = queries[0]
+        in_memory = held(Held(codes))
+        assert isinstance(in_memory, HeldVectors)
+        found, of_files = (exact_top([queries], [one], top) for one in (in_memory, Held(codes)))
+        compare([queries], [codes], top, found)
+        assert numpy.array_equal(found.ranking.scores, of_files.ranking.scores)
+        assert numpy.array_equal(found.similarities, of_files.similarities)
+
+
+def test_what_does_not_fit_stays_in_its_files(monkeypatch):
+    stored = Held(numpy.zeros((100, 8), dtype=numpy.float32))
+    monkeypatch.setattr(search, "MOST_HELD", 100 * 8 * 4)
+    assert isinstance(held(stored), HeldVectors)
+    monkeypatch.setattr(search, "MOST_HELD", 100 * 8 * 4 - 1)
+    assert held(stored) is stored
 
 
 @pytest.mark.parametrize("flat", [False, True])
@@ -177,16 +201,16 @@ def test_z_scores_let_no_model_dominate(flat):
     codes = [unit(rng.standard_normal((2500, 12))), unit(rng.standard_normal((2500, 20)) + 30)]
     if flat:
         codes[1][:] = codes[1][0]
-    held = [Held(one) for one in codes]
+    stored = [Held(one) for one in codes]
     cosines = [
         asked.astype(float) @ given.astype(float).T for asked, given in zip(queries, codes, strict=True)
     ]
     spreads = [one.std(axis=1) for one in cosines]
     factors = numpy.stack([0.5 / spreads[0], numpy.zeros(30) if flat else 0.5 / spreads[1]], axis=1)
     offsets = sum(factors[:, model] * one.mean(axis=1) for model, one in enumerate(cosines))
-    weights = z_weights(queries, held)
+    weights = z_weights(queries, stored)
     assert numpy.abs(weights.factors / numpy.where(factors == 0, 1, factors) - (factors > 0)).max() < 1e-6
-    found = exact_top(queries, held, 20, weights)
+    found = exact_top(queries, stored, 20, weights)
     order, scores = reference(queries, codes, 20, factors, offsets)
     assert numpy.array_equal(found.ranking.codes, order)
     assert numpy.abs(found.ranking.scores - scores).max() < 1e-5
