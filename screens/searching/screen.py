@@ -328,8 +328,12 @@ class SearchScreen(WorkbenchScreen):
     def _fill(self, where: str, text: str, cells: int | None = None) -> None:
         self.query_one(where, Static).update(Content(text if cells is None else one_line(text, cells)))
 
+    @property
+    def _has_streams(self) -> bool:
+        return bool(self._model) or (self.findings is not None and bool(self.findings.model))
+
     def _streams_line(self) -> str:
-        if self._model or (self.findings is not None and self.findings.model):
+        if self._has_streams:
             return f"{stream_words(self.streams)}  rank: {self._rank}"
         return "No model is set (agents.model): the query itself is compared."
 
@@ -371,6 +375,8 @@ class SearchScreen(WorkbenchScreen):
             return self.at_work is not None
         if verb == "order":
             return not self._list.in_order
+        if verb.startswith("stream_"):
+            return self._has_streams
         if verb == "history":
             return bool(self._history) or self.job is not None
         return verb != "rank" or bool(self._model)
@@ -409,6 +415,8 @@ class SearchScreen(WorkbenchScreen):
     def action_stream(self, number: int) -> None:
         """Switch a stream on or off, in what is shown and in the next search."""
         stream = STREAMS[number - 1]
+        if not self._has_streams:
+            return
         if stream in self.streams:
             self.streams.remove(stream)
         else:

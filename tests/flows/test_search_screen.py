@@ -292,7 +292,10 @@ async def test_a_result_is_shown_in_its_file(workspace: Workspace, searching: Se
         await ended(pilot, screen)
         assert said(screen, "#streams") == "No model is set (agents.model): the query itself is compared."
         assert lines(screen)[0] == "open_drawer"
-        await pilot.press("tab", "enter")
+        # There are no streams to switch off.
+        await pilot.press("tab", "1")
+        assert lines(screen)[0] == "open_drawer"
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, TextScreen))
         await until(pilot, lambda: "till.py:15 · open_drawer" in screen_text(app))
         assert "self.locked = True" in screen_text(app)
