@@ -32,7 +32,12 @@ def work_settings(config: Config) -> WorkSettings:
     from agents.jobs.work import WorkSettings
 
     return WorkSettings(
-        config.models, config.retrieval, config.agents.budget, config.agents.model or "", config.search.web
+        config.models,
+        config.retrieval,
+        config.agents.budget,
+        config.agents.model or "",
+        config.search.web,
+        config.agents.concurrency,
     )
 
 

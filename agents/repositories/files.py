@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +81,29 @@ def folder_names(repository: str) -> Iterator[str]:
     yield from dict.fromkeys(names)
 
 
+def find_repository(root: Path, repository: str, archives: Sequence[str] = ()) -> Path | None:
+    """Return the folder or archive of a repository, with links resolved; None where it is not there.
+
+    Args:
+        root: The folder in which the repositories are, with links resolved.
+        repository: The repository, as an item names it.
+        archives: The endings of archives that are looked for besides.
+
+    Raises:
+        OSError: A name is too long, or a folder may not be entered.
+        RuntimeError: There is a circle of links.
+    """
+    for name in folder_names(repository):
+        folder = _within(root, name)
+        if folder is not None and folder.is_dir():
+            return folder
+        for ending in archives:
+            archive = _within(root, name + ending)
+            if archive is not None and archive.is_file():
+                return archive
+    return None
+
+
 def find_lines(text: str, piece: str) -> range | None:
     """Return the lines of a text, from 1, that a piece consists of; None if it is not in the text.
 
@@ -109,15 +132,14 @@ def _tree(root: Path, repository: str, shown: Path) -> Path:
     """
     if not repository:
         raise WorkbenchError("No repository", "This item does not say which repository it is from")
-    names = list(folder_names(repository))
-    for name in names:
-        found = _within(root, name)
-        if found is not None and found.is_dir():
-            return found
+    found = find_repository(root, repository)
+    if found is not None:
+        return found
     raise WorkbenchError(
         "No repository",
         f"{shown} has no folder for {repository}",
-        f"Looked for: {', '.join(names)}. Links that lead out of the folder are not followed.",
+        f"Looked for: {', '.join(folder_names(repository))}. Links that lead out of the folder are not "
+        "followed.",
     )
 
 

@@ -44,8 +44,10 @@ MOST_TEXT = 1 << 30
 MOST_UNPACKED = 4 << 30
 """The bytes of a tar archive, unpacked: it can only be read from its beginning to its end."""
 
+PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+"""The endings of archives."""
+
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-_PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError),  # another compression, a password
@@ -114,7 +116,7 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
             return _read(path.resolve().name, clone.commit, clone.entries(), wanted)
         if place and path.is_dir():
             return _read(path.resolve().name, head_of(path.resolve()), _of_folder(path), wanted)
-        ending = next((one for one in _PACKED if path.name.lower().endswith(one)), "")
+        ending = next((one for one in PACKED if path.name.lower().endswith(one)), "")
         if ending and path.is_file():
             opened = _zip(path) if ending == ".zip" else _tar(path)
             with opened as (commit, entries):
