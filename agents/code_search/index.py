@@ -12,7 +12,10 @@ from agents.retrieval.retriever import Ranking, Retriever
 
 if TYPE_CHECKING:
     from agents.retrieval.encoder import Encoder, Role
-    from agents.retrieval.vectors import VectorCache
+    from agents.retrieval.vectors import VectorCache, Vectors
+
+_MOST_SEARCHED = 3
+"""Lists of texts whose vectors are known: functions, classes and passages of a repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,8 @@ class ByVectors:
 
     def __init__(self, encoder: Encoder, cache: VectorCache, report: ReportWork = ignore_progress) -> None:
         self._encoder, self._cache, self._report = encoder, cache, report
+        # Where the vectors of the last texts are: to look that up takes longer than to compare them.
+        self._searched: list[tuple[Sequence[str], Vectors]] = []
 
     def __call__(self, asked: Sequence[str], texts: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """See `Compare`."""
@@ -61,7 +66,10 @@ class ByVectors:
 
         if not asked or not texts:
             return [[] for _ in asked]
-        searched = self._cache.vectors(self._encoder, texts, "code", self._report)
+        searched = next((known for given, known in self._searched if given is texts), None)
+        if searched is None:
+            searched = self._cache.vectors(self._encoder, texts, "code", self._report)
+            self._searched = [*self._searched[1 - _MOST_SEARCHED :], (texts, searched)]
         vectors = self._cache.vectors(self._encoder, asked, role, self._report).all()
         return near(exact_top([vectors], [searched], min(top, len(texts))).ranking)
 
