@@ -107,10 +107,14 @@ def search_without_model(
     return findings
 
 
+def files_read(*, documents: bool) -> Callable[[str], bool]:
+    """Return which files of a repository are read: those of code, and documents where a model reads them."""
+    return (lambda path: has_units(path) or is_document(path)) if documents else has_units
+
+
 def _read(request: SearchRequest, findings: Findings, report: ReportWork) -> tuple[Repository, list[Unit]]:
     report(WorkProgress("reading the repository", 0, 0))
-    wanted = (lambda path: has_units(path) or is_document(path)) if request.model else has_units
-    read = read_repository(request.repository, wanted)
+    read = read_repository(request.repository, files_read(documents=bool(request.model)))
     units = units_in(read)
     functions_in(units)
     findings.repository, findings.commit, findings.units = read.name, read.commit, len(units)
@@ -207,7 +211,8 @@ class _WithModel:
     async def _search(self, model: LanguageModel, read: Repository, units: Sequence[Unit]) -> None:
         request, settings, control = self._work.request, self._work.settings, self._control
         self._begin("opening the encoder")
-        compare = await aside(control, lambda report: _comparing(self._work, report))
+        encoder = request.encoder or default_encoder()
+        compare = await aside(control, lambda report: comparing(encoder, settings, report))
         self._findings.compared = compare[0]
         web = None if settings.web is None else partial(look_up_web, settings.web)
         library = Library(read, units, compare[1], web)
@@ -248,16 +253,19 @@ class _WithModel:
             self._findings.requests, self._findings.cost = self._ask.requests, self._ask.money
 
 
-def _comparing(work: CodeSearch, report: ReportWork) -> tuple[str, Compare]:
-    """Return what compares texts, with its name: an encoder, or BM25."""
-    name = work.request.encoder or default_encoder()
-    if name == LEXICAL:
-        return name, ByWords(retriever_named(LEXICAL))
+def comparing(encoder: str, settings: WorkSettings, report: ReportWork) -> tuple[str, Compare]:
+    """Return what compares texts, with its name: an encoder, or BM25.
+
+    Raises:
+        WorkbenchError: There is no such encoder.
+    """
+    if encoder == LEXICAL:
+        return encoder, ByWords(retriever_named(LEXICAL))
     from agents.retrieval.encoders import open_encoders
     from agents.retrieval.vectors import VectorCache
 
-    retrieval = work.settings.retrieval
-    (opened,) = open_encoders([name], batch_size=retrieval.batch_size, api=work.settings.models)
+    retrieval = settings.retrieval
+    (opened,) = open_encoders([encoder], batch_size=retrieval.batch_size, api=settings.models)
     return opened.name, ByVectors(opened, VectorCache(retrieval.folder), report)
 
 
