@@ -36,8 +36,14 @@ def work_settings(config: Config, *, sample: bool = False) -> WorkSettings:
     """
     from agents.jobs.work import WorkSettings
 
-    model = config.agents.model or (searching_model() if sample else "")
-    return WorkSettings(config.models, config.retrieval, config.agents.budget, model, config.search.web)
+    return WorkSettings(
+        config.models,
+        config.retrieval,
+        config.agents.budget,
+        config.agents.model or (searching_model() if sample else ""),
+        config.search.web,
+        config.agents.concurrency,
+    )
 
 
 def annotation_settings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from agents.repositories.units import Kind, Unit
@@ -50,7 +51,7 @@ MakeIndex = Callable[[Sequence[str]], TextIndex]
 
 
 class VectorIndex:
-    """Compares by the vectors of a model, which are cached; see `TextIndex`.
+    """Compares by the vectors of a model, which are cached; one thread at a time: see `TextIndex`.
 
     Args:
         encoder: The model.
@@ -64,6 +65,7 @@ class VectorIndex:
     ) -> None:
         self._encoder, self._cache, self._report = encoder, cache, report
         self._texts = texts
+        self._lock = Lock()
 
     def nearest(self, asked: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """See `TextIndex`."""
@@ -71,9 +73,9 @@ class VectorIndex:
 
         if not asked or not self._texts:
             return [[] for _ in asked]
-        searched = self._vectors
-        vectors = self._cache.vectors(self._encoder, asked, role, self._report).all()
-        return near(exact_top([vectors], [searched], min(top, len(self._texts))).ranking)
+        with self._lock:
+            vectors = self._cache.vectors(self._encoder, asked, role, self._report).all()
+            return near(exact_top([vectors], [self._vectors], min(top, len(self._texts))).ranking)
 
     @cached_property
     def _vectors(self) -> CodeVectors:
@@ -83,16 +85,18 @@ class VectorIndex:
 
 
 class WordIndex:
-    """Compares by words; see `TextIndex`."""
+    """Compares by words, one thread at a time; see `TextIndex`."""
 
     def __init__(self, retriever: LexicalRetriever, texts: Sequence[str]) -> None:
         self._retriever, self._texts = retriever, texts
+        self._lock = Lock()
 
     def nearest(self, asked: Sequence[str], role: Role, top: int) -> list[list[Near]]:
         """See `TextIndex`."""
         if not self._texts:
             return [[] for _ in asked]
-        return near(self._index.search(asked, min(top, len(self._texts))))
+        with self._lock:
+            return near(self._index.search(asked, min(top, len(self._texts))))
 
     @cached_property
     def _index(self) -> LexicalIndex:

@@ -108,10 +108,14 @@ def search_without_model(
     return findings
 
 
+def files_read(*, documents: bool) -> Callable[[str], bool]:
+    """Return which files of a repository are read: those of code, and documents where a model reads them."""
+    return (lambda path: has_units(path) or is_document(path)) if documents else has_units
+
+
 def _read(request: SearchRequest, findings: Findings, report: ReportWork) -> tuple[Repository, list[Unit]]:
     report(WorkProgress("reading the repository", 0, 0))
-    wanted = (lambda path: has_units(path) or is_document(path)) if request.model else has_units
-    read = read_repository(request.repository, wanted)
+    read = read_repository(request.repository, files_read(documents=bool(request.model)))
     units = units_in(read)
     functions_in(units)
     findings.repository, findings.commit, findings.units = read.name, read.commit, len(units)
@@ -208,7 +212,8 @@ class _WithModel:
     async def _search(self, model: LanguageModel, read: Repository, units: Sequence[Unit]) -> None:
         request, settings, control = self._work.request, self._work.settings, self._control
         self._begin("opening the encoder")
-        self._findings.compared, make_index = await aside(control, partial(_indexing, self._work))
+        encoder = request.encoder or default_encoder()
+        self._findings.compared, make_index = await aside(control, partial(indexing, encoder, settings))
         web = None if settings.web is None else partial(look_up_web, settings.web)
         library = Library(read, units, make_index, web)
         self._ask = WorkAsk(
@@ -248,16 +253,19 @@ class _WithModel:
             self._findings.requests, self._findings.cost = self._ask.requests, self._ask.money
 
 
-def _indexing(work: CodeSearch, report: ReportWork) -> tuple[str, MakeIndex]:
-    """Return what makes texts ready to be compared, with its name: an encoder, or BM25."""
-    name = work.request.encoder or default_encoder()
-    if name == LEXICAL:
-        return name, partial(WordIndex, bm25())
+def indexing(encoder: str, settings: WorkSettings, report: ReportWork) -> tuple[str, MakeIndex]:
+    """Return what makes texts ready to be compared, with its name: an encoder, or BM25.
+
+    Raises:
+        WorkbenchError: There is no such encoder.
+    """
+    if encoder == LEXICAL:
+        return encoder, partial(WordIndex, bm25())
     from agents.retrieval.encoders import open_encoders
     from agents.retrieval.vectors import VectorCache
 
-    retrieval = work.settings.retrieval
-    (opened,) = open_encoders([name], batch_size=retrieval.batch_size, api=work.settings.models)
+    retrieval = settings.retrieval
+    (opened,) = open_encoders([encoder], batch_size=retrieval.batch_size, api=settings.models)
     return opened.name, partial(VectorIndex, opened, VectorCache(retrieval.folder), report)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 _NO_RUN = UUID(int=0)
+
+
+def money_of(turns: Sequence[Step]) -> float | None:
+    """Return what turns cost in US dollars; None where the price or the number of tokens is unknown."""
+    paid = [turn.money for turn in turns if turn.requests]
+    return None if None in paid else sum(money for money in paid if money is not None)
 
 
 class WorkAsk:
@@ -51,8 +58,7 @@ class WorkAsk:
     @property
     def money(self) -> float | None:
         """The cost in US dollars; None where the price or the number of tokens is unknown."""
-        paid = [turn.money for turn in self.turns if turn.requests]
-        return None if None in paid else sum(money for money in paid if money is not None)
+        return money_of(self.turns)
 
     async def __call__(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
         """Return the reply to a question.

@@ -86,6 +86,7 @@ class WorkSettings:
         budget: What one work may spend on models.
         model: The model that works ask where nobody names one; empty for none.
         web: The address of a service that searches the web; None for none.
+        concurrency: How much of one work is worked on at the same time, where it has parts.
     """
 
     models: ModelSettings
@@ -93,6 +94,7 @@ class WorkSettings:
     budget: Budget = field(default_factory=Budget)
     model: str = ""
     web: str | None = None
+    concurrency: int = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,25 @@ def folder_names(repository: str) -> Iterator[str]:
     yield from dict.fromkeys(names)
 
 
+def find_repository(root: Path, repository: str) -> Path | None:
+    """Return the folder or the archive of a repository; None where it is not there.
+
+    Args:
+        root: The folder in which the repositories are, with links resolved.
+        repository: The repository, as an item names it.
+
+    Raises:
+        OSError: A name is too long, or a folder may not be entered.
+        RuntimeError: There is a circle of links.
+    """
+    for name in folder_names(repository):
+        for ending in ("", *ARCHIVES):
+            found = plain_path(root, name + ending)
+            if found is not None and (found.is_file() if ending else found.is_dir()):
+                return found
+    return None
+
+
 def find_lines(text: str, piece: str) -> range | None:
     """Return the lines of a text, from 1, that a piece consists of; None if it is not in the text.
 
@@ -120,16 +139,13 @@ def _place(root: Path, repository: str, shown: Path) -> Path:
     """
     if not repository:
         raise WorkbenchError("No repository", "This item does not say which repository it is from")
-    names = list(folder_names(repository))
-    for name in names:
-        for ending in ("", *ARCHIVES):
-            found = plain_path(root, name + ending)
-            if found is not None and (found.is_file() if ending else found.is_dir()):
-                return found
+    found = find_repository(root, repository)
+    if found is not None:
+        return found
     raise WorkbenchError(
         "No repository",
         f"{shown} has no folder for {repository}, and no archive",
-        f"Looked for: {', '.join(names)}. Links are not followed.",
+        f"Looked for: {', '.join(folder_names(repository))}. Links are not followed.",
     )
 
 

@@ -173,15 +173,23 @@ def import_files(
 
 
 def import_records(
-    workspace: Workspace, records: Iterable[Mapping[str, Any]], *, format: str, source: str
+    workspace: Workspace,
+    records: Iterable[Mapping[str, Any]],
+    *,
+    format: str,
+    source: str,
+    label_as: str | None = None,
 ) -> ImportReport:
-    """Import items that are in memory as a file of JSON lines with them is imported; all or none.
+    """Import items or codes that are in memory as a file of JSON lines with them is imported; all or none.
+
+    Of codes all functions are taken, whether they can be tested or not.
 
     Args:
         workspace: The open workspace.
-        records: The items, and what comes with them, as a format has them.
+        records: The items, and what comes with them, or the codes, as a format has them.
         format: The name of that format.
         source: The name of their source.
+        label_as: Whose judgments their labels become; "<source> labels" by default.
 
     Raises:
         ImportFailed: There are none, or one is not of the format; `RecordsRefused` has the problems.
@@ -193,9 +201,12 @@ def import_records(
         closing(workspace.native()) as cursor,
     ):
         given = detect_input(of_records(source, records, folder), format, {})
+        if is_corpus([given], with_sources=False):
+            texts = CorpusImport(workspace, cursor, all_functions=True, licence="", progress=silent)
+            return texts.run([given], [], None, dry_run=False)
         work = _Import(workspace, cursor, [given], None, silent, match_from=None)
         work.stage("", "", "", None)
-        work.resolve(None)
+        work.resolve(label_as)
         return work.finish("", dry_run=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,18 @@ import tiny_models
 from sealed_bench import study_pair
 from small_workspace import rows
 
-from agents.code_search.evaluation import MEASURES, MethodScores, by_docstrings
+from agents.code_search.evaluation import (
+    MEASURES,
+    Evaluation,
+    Found,
+    MethodScores,
+    by_docstrings,
+    evaluate_method,
+)
 from agents.repositories.reading import read_repository
-from agents.repositories.units import has_units, units_in
+from agents.repositories.units import has_units
 from agents.retrieval.encoders import LocalEncoder
+from agents.retrieval.methods import retriever_named
 from store.measures.ranking import evaluate_run
 from store.tables.runs import WorkRow, kept
 from store.workspace.duckdb import Workspace
@@ -197,16 +206,17 @@ def test_functions_are_searched_by_their_docstrings(shop: Path, tmp_path: Path, 
 
 
 def test_docstrings_are_drawn_by_seed(shop: Path) -> None:
-    units = units_in(read_repository(str(shop), has_units))
-    drawn = {tuple(by_docstrings(units, 1, seed).queries.values()) for seed in range(20)}
+    read, left_out = read_repository(str(shop), has_units), Counter[str]()
+    drawn = {tuple(by_docstrings(read, 1, seed, left_out).queries.values()) for seed in range(20)}
     assert drawn == {
         ("Add up the value of all coins.",),
         ("Say hello to a customer.",),
         ("Locks the door.",),
     }
-    assert by_docstrings(units, 1, 3) == by_docstrings(units, 1, 3)
-    every = by_docstrings(units, 9, 0)
-    assert (len(every.queries), every.left_out) == (3, {"fewer docstrings than asked for": 6})
+    assert by_docstrings(read, 1, 3, left_out) == by_docstrings(read, 1, 3, left_out)
+    assert +left_out == {}
+    every = by_docstrings(read, 9, 0, left_out)
+    assert (len(every.queries), +left_out) == (3, {"fewer docstrings than asked for": 6})
     assert not any(
         word in unit.text for unit in every.units for word in ("drawer", "Notes", "# Count", "Locks")
     )
@@ -215,15 +225,14 @@ def test_docstrings_are_drawn_by_seed(shop: Path) -> None:
 
 
 def test_the_class_of_a_function_counts_as_in_the_paper(shop: Path) -> None:
-    benchmark = by_docstrings(units_in(read_repository(str(shop), has_units)), 9, 0)
-    run = {query: [] for query in benchmark.queries} | {
-        "src/till.py:4:Till.count_coins": ["src/till.py:1:Till"]
-    }
-    strict, of_class = (
-        evaluate_run(qrels, run, MEASURES, complete=True).means()["success@10"]
-        for qrels in (benchmark.qrels, benchmark.qrels_with_classes)
-    )
-    assert (strict, of_class) == (0, pytest.approx(1 / 3))
+    evaluation = Evaluation()
+    evaluation.add(by_docstrings(read_repository(str(shop), has_units), 9, 0, evaluation.left_out))
+    nothing, of_class = Found((), (), 0.0), Found(("src/till.py:1:Till",), (1.0,), 0.0)
+    evaluation.found = {"classes": dict.fromkeys(evaluation.queries, nothing)}
+    evaluation.found["classes"]["src/till.py:4:Till.count_coins"] = of_class
+    (scores,) = (one.to_dict() for one in evaluation.scores())
+    assert (scores["success@10"], scores["mrr"]) == (0, 0)
+    assert scores["success@10_class"] == scores["mrr_class"] == pytest.approx(1 / 3)
 
 
 def test_a_repository_without_docstrings(tmp_path: Path, workbench: Any) -> None:
@@ -245,17 +254,17 @@ def test_the_figures_of_the_paper() -> None:
     assert [round(100 * found[name], 1) for name in ("success@1", "wald@1")] == [34.7, 9.3]
 
 
-def test_a_real_repository(shared_data: Callable[[str], Path], workbench: Any) -> None:
+def test_a_real_repository(shared_data: Callable[[str], Path]) -> None:
     archive = shared_data("repo-requests") / "requests-46e939b.tar.gz"
     read = read_repository(str(archive), lambda path: path.startswith("src/") and has_units(path))
-    from agents.code_search.evaluation import evaluate_method
-    from agents.retrieval.methods import retriever_named
-
     for seed in range(3):
-        benchmark = by_docstrings(units_in(read), 100, seed)
-        found = evaluate_method(benchmark, "bm25", retriever_named("bm25")).to_dict()
-        assert found["success@1"] >= 0.22
-        assert found["success@10"] >= 0.65
+        evaluation = Evaluation()
+        benchmark = by_docstrings(read, 100, seed, evaluation.left_out)
+        evaluation.add(benchmark)
+        evaluation.found["bm25"] = evaluate_method(benchmark, retriever_named("bm25"))
+        (found,) = evaluation.scores()
+        assert found.to_dict()["success@1"] >= 0.22
+        assert found.to_dict()["success@10"] >= 0.65
 
 
 # -- pairs to label -----------------------------------------------------------------------------------

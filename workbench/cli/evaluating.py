@@ -29,7 +29,17 @@ from workbench.cli.ranking import (
     write_by_query,
 )
 from workbench.cli.rejected import says_rejected
-from workbench.cli.searching import Encoder, RepositoryPlace
+from workbench.cli.searching import (
+    Encoder,
+    Model,
+    StreamQueryName,
+    StreamQueryOption,
+    Streams,
+    adding_to,
+    carried_out,
+    search_options,
+    workspace_for_a_while,
+)
 from workbench.cli.study_options import Policy, TrueRater
 
 if TYPE_CHECKING:
@@ -264,8 +274,23 @@ def evaluate_retrieval(
 @evaluate_commands.command("search", short_help="Measure how well a search finds a repository's functions.")
 @command
 def evaluate_search(
-    repository: RepositoryPlace,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="REPO|FILE",
+            help="A repository, as for `search`; or a file of CodeSearchNet, with --repositories.",
+            show_default=False,
+        ),
+    ],
     *,
+    repositories: Annotated[
+        Path | None,
+        typer.Option(
+            "--repositories",
+            metavar="DIR",
+            help="The folder with the repositories of a file of CodeSearchNet.",
+        ),
+    ] = None,
     docstrings: Annotated[
         int,
         typer.Option(
@@ -273,57 +298,74 @@ def evaluate_search(
             min=1,
             max=100_000,
             metavar="N",
-            help="Take so many functions by the first sentence of their docstrings.",
+            help="Draw so many queries: first sentences of docstrings, or rows of a file.",
         ),
     ] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="The seed of the draw.")] = 0,
+    cut_parameters: Annotated[
+        bool,
+        typer.Option("--cut-parameters", help="Cut parameters and returned values out of the docstrings."),
+    ] = False,
+    model: Model = None,
     encoder: Encoder = None,
+    streams: Streams = None,
+    stream_query: StreamQueryOption = StreamQueryName.original,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into", metavar="WORKSPACE", help="Keep the rankings in a workspace, for `report WS retrieval`."
+        ),
+    ] = None,
     run_out: RunOut = None,
     config: ConfigFile = None,
 ) -> Answer:
-    """Search a repository for its own functions: `workbench evaluate search REPO --docstrings 100 --seed 1`.
+    """Search functions by what documents them: `workbench evaluate search REPO --docstrings 100 --seed 1`.
 
-    A query is the first sentence of a docstring, which the functions are searched without.
+    A query is the first sentence of a docstring, or the docstring in a row of CodeSearchNet; comments and
+    docstrings are removed from the functions that are searched. With a model each stream is a method, too.
     """
-    from agents.code_search.evaluation import by_docstrings, evaluate_method
+    from agents.code_search.evaluation_work import EvaluationRequest, SearchEvaluation
     from agents.code_search.report import search_report
-    from agents.code_search.searching import LEXICAL, default_encoder, with_words
-    from agents.repositories.reading import read_repository
-    from agents.repositories.units import has_units, units_in
-    from agents.retrieval.methods import open_retriever
-    from workbench.cli.progress_reporter import MethodProgress, progress_of_work
-    from workbench.output import Bar, print_report
+    from agents.code_search.work import absolute
+    from workbench.job_settings import work_settings
+    from workbench.output import print_report
 
     if run_out is not None:
         _check_empty(run_out)
+    if repositories is None and source.endswith((".jsonl", ".jsonl.gz")):
+        raise WorkbenchError(
+            "No repositories",
+            f"{source} is a file of queries, each about a function of a repository.",
+            "Name the folder that these are in: --repositories DIR",
+        )
     loaded = settings(config)
-    encoder = encoder or default_encoder()
-    methods = [*dict.fromkeys((LEXICAL, encoder, with_words(encoder)))]
-    retrievers = [open_retriever(method, loaded.retrieval, loaded.models) for method in methods]
-    read = read_repository(repository, has_units)
-    benchmark = by_docstrings(units_in(read), docstrings, seed)
-    if run_out is not None:
-        _check_trec([*benchmark.queries], [*benchmark.ids])
-    with Bar("searching") as bar:
-        progress = MethodProgress(len(methods), progress_of_work(bar))
-        found = []
-        for retriever in retrievers:
-            progress.begin(retriever.name)
-            found.append(evaluate_method(benchmark, retriever.name, retriever, progress.step))
-    if run_out is not None:
-        _write_runs(run_out, benchmark.qrels, {one.method: one.run for one in found})
-    report = search_report(benchmark, found, seed)
-    title = f"{read.name} @ {read.commit[:7]}" if read.commit else read.name
+    options = search_options(model, streams, stream_query)
+    request = EvaluationRequest(
+        absolute(source),
+        "" if repositories is None else absolute(str(repositories)),
+        docstrings,
+        seed,
+        cut_parameters,
+        encoder or "",
+        model or "",
+        options if model is not None or streams is not None else None,
+        keep=into is not None,
+    )
+    work = SearchEvaluation(request, work_settings(loaded), when_failing="end")
+    with adding_to(into, loaded) if into is not None else workspace_for_a_while() as opened:
+        found, code, notes = carried_out(opened, work)
+    methods = found.scores()
+    if run_out is not None and methods:
+        _write_runs(run_out, found.qrels, {one.method: one.run for one in methods})
+    drawn = "docstrings of CodeSearchNet" if repositories is not None else "first sentences of docstrings"
+    report = search_report(found, f"{drawn}, seed {seed}")
+    title = found.repository or Path(source).name
+    kept = {} if into is None else {"kept": found.kept}
     return Answer(
-        {
-            "repository": read.name,
-            "commit": read.commit or None,
-            "queries": len(benchmark.queries),
-            "left_out": dict(benchmark.left_out),
-            "methods": [one.to_dict() for one in found],
-        },
-        partial(print_report, title, report),
-        notes=read.sentences(),
+        found.to_dict() | kept,
+        partial(print_report, f"{title} @ {found.commit[:7]}" if found.commit else title, report),
+        code=code,
+        notes=[*found.notes, *notes],
     )
 
 

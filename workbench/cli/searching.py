@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
     from agents.code_search.findings import Findings
     from agents.code_search.multi_stream import SearchOptions
-    from agents.code_search.work import CodeSearch
+    from agents.jobs.work import Work
     from workbench.config import Config
-
-
-RAISE = "agents.budget in the configuration sets it; what was paid for is not paid for again with --into."
 
 
 class StreamQueryName(StrEnum):
@@ -52,6 +49,22 @@ Encoder = Annotated[
         help="The model that compares texts: minilm, another one of `candidates --models`, or bm25 for none.",
     ),
 ]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="M",
+        help="The model that writes about the query and code for it, such as openai:NAME.",
+    ),
+]
+Streams = Annotated[
+    str | None,
+    typer.Option("--streams", metavar="S,...", help="Some of query, code, classes, parts; with --model all."),
+]
+StreamQueryOption = Annotated[
+    StreamQueryName,
+    typer.Option("--stream-query", help="What the stream of the query compares: it, or the paragraph."),
+]
 RepositoryPlace = Annotated[
     str,
     typer.Argument(
@@ -67,25 +80,10 @@ def search_command(
     repository: RepositoryPlace,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the code does, in words.")],
     *,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="M",
-            help="The model that writes about the query and code for it, such as openai:NAME.",
-        ),
-    ] = None,
+    model: Model = None,
     encoder: Encoder = None,
-    streams: Annotated[
-        str | None,
-        typer.Option(
-            "--streams", metavar="S,...", help="Some of query, code, classes, parts; with --model all."
-        ),
-    ] = None,
-    stream_query: Annotated[
-        StreamQueryName,
-        typer.Option("--stream-query", help="What the stream of the query compares: it, or the paragraph."),
-    ] = StreamQueryName.original,
+    streams: Streams = None,
+    stream_query: StreamQueryOption = StreamQueryName.original,
     rank: Annotated[
         RankName, typer.Option("--rank", help="By the best cosine, or by a model that reads what was found.")
     ] = RankName.cosine,
@@ -115,35 +113,23 @@ def search_command(
         check_query(query),
         model or "",
         encoder or "",
-        _options(model, streams, stream_query, rank, paragraph),
+        search_options(model, streams, stream_query, rank, paragraph),
         paragraph.strip(),
         top,
     )
     services = work_settings(loaded)
     work = CodeSearch(request, services, when_failing="end")
     if into is not None:
-        with _adding_to(into, loaded) as opened:
-            found = _carried_out(opened, work)
-            filed = _file(opened, into, found.findings, top)
-        return _answer(found, top, filed)
+        with adding_to(into, loaded) as opened:
+            found, code, notes = carried_out(opened, work)
+            filed = _file(opened, into, found, top)
+        return _answer(found, top, filed, code, notes)
     if model is not None:
-        # Budgets, stops and replies are those of a work, and a work has a workspace.
-        with (
-            tempfile.TemporaryDirectory(prefix="workbench-search-") as folder,
-            OpenWorkspace.create(Path(folder, "search.duckdb")) as opened,
-        ):
-            return _answer(_carried_out(opened, work), top)
+        with workspace_for_a_while() as opened:
+            found, code, notes = carried_out(opened, work)
+        return _answer(found, top, code=code, notes=notes)
     with Bar("searching") as bar:
-        return _answer(_Ended(search_without_model(request, services, progress_of_work(bar))), top)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    """A search that has ended, with what stopped it early."""
-
-    findings: Findings
-    code: int = 0
-    notes: Sequence[str] = ()
+        return _answer(search_without_model(request, services, progress_of_work(bar)), top)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +141,11 @@ class _Filed:
     said: Sequence[str]
 
 
-def _carried_out(opened: OpenWorkspace, work: CodeSearch) -> _Ended:
-    """Carry a search out; what stopped it early is a note where it has found something.
+def carried_out(opened: OpenWorkspace, work: Work) -> tuple[Any, int, list[str]]:
+    """Carry a search or an evaluation out.
+
+    Returns:
+        Its result, the exit code, and what stopped it early.
 
     Raises:
         WorkbenchError: It could not begin, or failed.
@@ -169,29 +158,41 @@ def _carried_out(opened: OpenWorkspace, work: CodeSearch) -> _Ended:
 
     with serving(opened), Bar("searching") as bar:
         job = run_work(opened, work, ProgressReporter(bar), check=raise_if_stopped)
-    found: Findings = job.result()
+    found = job.result()
     if job.state == "stopped" and job.used_up is not None:
-        return _Ended(found, job.used_up.exit_code, [f"{job.used_up.message} {RAISE}"])
+        more = f"More of it is agents.budget.{job.used_up.option} in the configuration."
+        return found, job.used_up.exit_code, [f"{job.used_up.message} {more}"]
     if job.state == "stopped":
-        return _Ended(found, code_when_stopped(), ["Stopped. This was found until then."])
+        return found, code_when_stopped(), ["Stopped. This was found until then."]
     if job.error is not None:
         raise job.error
-    return _Ended(found)
+    return found, 0, []
 
 
-def _answer(ended: _Ended, top: int, filed: _Filed | None = None) -> Answer:
-    found = ended.findings
+def _answer(
+    found: Findings, top: int, filed: _Filed | None = None, code: int = 0, notes: Sequence[str] = ()
+) -> Answer:
     return Answer(
         found.as_json(top) | ({} if filed is None else {"filed": filed.added, "known": filed.known}),
         partial(_print, found, top),
         *([] if filed is None else filed.said),
-        code=ended.code,
-        notes=[*found.notes, *ended.notes],
+        code=code,
+        notes=[*found.notes, *notes],
     )
 
 
 @contextmanager
-def _adding_to(path: Path, loaded: Config) -> Iterator[OpenWorkspace]:
+def workspace_for_a_while() -> Iterator[OpenWorkspace]:
+    """Make a workspace that goes at the end: a work, with its budget and its stop, needs one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="workbench-search-") as folder,
+        OpenWorkspace.create(Path(folder, "search.duckdb")) as opened,
+    ):
+        yield opened
+
+
+@contextmanager
+def adding_to(path: Path, loaded: Config) -> Iterator[OpenWorkspace]:
     """Open the workspace to which pairs are added; one is made where there is none.
 
     Raises:
@@ -232,8 +233,12 @@ def _file(opened: OpenWorkspace, path: Path, found: Findings, top: int) -> _File
     return _Filed(added, known, said)
 
 
-def _options(
-    model: str | None, streams: str | None, stream_query: StreamQueryName, rank: RankName, paragraph: str
+def search_options(
+    model: str | None,
+    streams: str | None,
+    stream_query: StreamQueryName,
+    rank: RankName = RankName.cosine,
+    paragraph: str = "",
 ) -> SearchOptions:
     """Return how streams are searched.
 
