@@ -113,7 +113,7 @@ def _read(request: SearchRequest, findings: Findings, report: ReportWork) -> tup
     wanted = (lambda path: has_units(path) or is_document(path)) if request.model else has_units
     read = read_repository(request.repository, wanted)
     units = units_in(read)
-    functions_in(units)
+    functions_in(units, read.sentences())
     findings.repository, findings.commit, findings.units = read.name, read.commit, len(units)
     findings.notes += read.sentences()
     return read, units
