@@ -52,6 +52,7 @@ class Library:
             for file in repository.files
             if is_document(file.path)
             for text in _passages(file.text)
+            if text.strip()
         )
         code = ((f"{unit.path}:{unit.line}", unit.text[:PASSAGE]) for unit in units)
         self._found = [*islice(chain(documents, code), _MOST_PASSAGES)]
@@ -107,5 +108,4 @@ def _passages(text: str) -> Iterator[str]:
                 yield passage
                 passage = ""
             passage = f"{passage}\n\n{part}" if passage else part
-    if passage.strip():
-        yield passage
+    yield passage

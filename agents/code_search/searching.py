@@ -57,8 +57,12 @@ def check_query(query: str) -> str:
     return words
 
 
-def functions_in(units: Sequence[Unit]) -> list[Unit]:
+def functions_in(units: Sequence[Unit], left_out: Sequence[str] = ()) -> list[Unit]:
     """Return the functions among units.
+
+    Args:
+        units: The functions and classes of a repository.
+        left_out: What was not read of it, as sentences.
 
     Raises:
         WorkbenchError: There is none.
@@ -67,7 +71,7 @@ def functions_in(units: Sequence[Unit]) -> list[Unit]:
     if not found:
         raise WorkbenchError(
             "No function",
-            "The repository has no function in Python, Java, TypeScript, C# or Go.",
+            " ".join(["The repository has no function in Python, Java, TypeScript, C# or Go.", *left_out]),
             "Check the folder, and the commit.",
         )
     return found

@@ -79,7 +79,8 @@ def _results(found: Any) -> Iterator[WebPassage]:
         raise ValueError("the answer has no list of results")
     for one in results[:_MOST_RESULTS]:
         fields = one if isinstance(one, dict) else {}
-        texts = [text for name in ("title", "content") if isinstance(text := fields.get(name), str) and text]
+        named = (fields.get(name) for name in ("title", "content"))
+        texts = [text for text in named if isinstance(text, str) and text.strip()]
         place = fields.get("url")
         if texts and isinstance(place, str):
             yield WebPassage(place, "\n".join(texts))

@@ -117,7 +117,7 @@ def _read(request: SearchRequest, findings: Findings, report: ReportWork) -> tup
     report(WorkProgress("reading the repository", 0, 0))
     read = read_repository(request.repository, files_read(documents=bool(request.model)))
     units = units_in(read)
-    functions_in(units)
+    functions_in(units, read.sentences())
     findings.repository, findings.commit, findings.units = read.name, read.commit, len(units)
     findings.notes += read.sentences()
     return read, units

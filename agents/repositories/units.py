@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from agents.repositories.reading import Repository
 
 Kind = Literal["function", "class"]
+MOST_AROUND = 20
+"""The functions and classes that a unit is nested in; what is nested deeper is not cut out on its own."""
+MOST_COMMENTS = 200
+"""The comments above a unit that document it, of a line each in some languages: finding the one before takes
+longer the more there are."""
+MOST_TOKENS = 50_000
+"""The tokens of one error of syntax; a query's time grows with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,10 @@ def _cut(language: Language, path: str, text: str) -> Iterator[Unit]:
 
     source = text.encode()
     parser, units, _ = _tools(language.name)
-    found = [captured for _, captured in QueryCursor(units).matches(parser.parse(source).root_node)]
+    root = parser.parse(source).root_node
+    if not _is_quick(root):
+        return
+    found = [captured for _, captured in QueryCursor(units).matches(root)]
     # Each with what it is nested in, which ends later.
     around: list[tuple[int, str]] = []
     for captured in sorted(found, key=_place):
@@ -198,6 +208,8 @@ def _cut(language: Language, path: str, text: str) -> Iterator[Unit]:
         start, end = node.start_byte, node.end_byte
         while around and around[-1][0] <= start:
             around.pop()
+        if len(around) > MOST_AROUND:
+            continue
         outer = around[-1][1] if around else ""
         words = [outer, *(_text(source, one) for name in ("of", "name") for one in captured.get(name, ()))]
         name = ".".join(word for word in words if word)
@@ -207,7 +219,19 @@ def _cut(language: Language, path: str, text: str) -> Iterator[Unit]:
             doc = "".join(_unquoted(_text(source, one)) for one in captured.get("doc", ()))
         else:
             doc = _comment_above(source, node)
-        yield Unit(path, first, last, name, kind, _unindented(source, start, end), doc, language.name)
+        yield Unit(path, first, last, name, kind, _unindented(source, node), doc, language.name)
+
+
+def _is_quick(root: Node) -> bool:
+    """Return whether no error of syntax in a file has so many tokens that a query takes minutes."""
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        if node.is_error and node.child_count - node.named_child_count > MOST_TOKENS:
+            return False
+        if node.has_error:
+            nodes += node.children
+    return True
 
 
 def _place(captured: dict[str, list[Node]]) -> tuple[int, int]:
@@ -230,18 +254,27 @@ def _comment_above(source: bytes, node: Node) -> str:
     """Return the comment that ends in the line above a unit, without signs of comments and tags."""
     while node.parent is not None and node.parent.type in _AROUND:
         node = node.parent
-    lines: list[str] = []
+    comments: list[str] = []
     row, above = node.start_point.row, node.prev_sibling
     while above is not None and above.type.endswith("comment") and above.end_point.row >= row - 1:
-        lines = [*_text(source, above).split("\n"), *lines]
+        comments.append(_text(source, above))
+        if len(comments) == MOST_COMMENTS:
+            break
         row, above = above.start_point.row, above.prev_sibling
-    return _TAG.sub("", "\n".join(_SIGNS.sub("", line) for line in lines)).strip()
+    lines = "\n".join(reversed(comments)).split("\n")
+    return _TAG.sub("", "\n".join(map(_without_signs, lines))).strip()
+
+
+def _without_signs(line: str) -> str:
+    """Return a line of a comment without the signs that begin and end it."""
+    said = _SIGNS.sub("", line).rstrip()
+    return said[:-1].rstrip("*").rstrip() if said.endswith("*/") else said
 
 
 _AROUND = ("export_statement", "lexical_declaration", "variable_declaration", "type_declaration")
 """Nodes that can consist of one unit, whose comment stands above them then."""
-_SIGNS = re.compile(r"^\s*(/\*+|\*+/|\*|//+|#+)[ \t]?|\s*\*+/\s*$")
-_TAG = re.compile(r"</?[a-z]\w*[^<>\n]*>")
+_SIGNS = re.compile(r"^\s*(/\*+/?|\*+/|\*|//+|#+)[ \t]?")
+_TAG = re.compile(r"</?[a-z][^<>\n]*>")
 
 
 def first_sentence(doc: str) -> str:
@@ -254,14 +287,17 @@ def _text(source: bytes, node: Node) -> str:
     return source[node.start_byte : node.end_byte].decode(errors="replace")
 
 
-def _unindented(source: bytes, start: int, end: int) -> str:
-    """Return a part of a source without the indentation of its first line."""
-    text = source[start:end].decode(errors="replace")
-    before = source[source.rfind(b"\n", 0, start) + 1 : start].decode(errors="replace")
-    indent = before[: len(before) - len(before.lstrip())]
-    first, *others = text.split("\n")
+def _unindented(source: bytes, node: Node) -> str:
+    """Return the text of a unit without the indentation of its first line."""
+    begins = node.start_byte - node.start_point.column
+    blanks = _BLANKS.match(source, begins, node.start_byte)
+    indent = blanks[0].decode() if blanks else ""
+    first, *others = _text(source, node).split("\n")
     # Only lines that have the indentation lose it: those of a text in quotes may not.
     return "\n".join([first, *(line.removeprefix(indent) for line in others)])
+
+
+_BLANKS = re.compile(rb"[ \t\f\r\v]*")
 
 
 def without_comments(text: str, language: str) -> str:

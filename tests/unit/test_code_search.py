@@ -182,9 +182,19 @@ def test_equal_functions_are_ranked_by_path_and_line(tmp_path: Path, workbench: 
     assert len({one["score"] for one in found}) == 1
 
 
-def test_what_was_left_out_is_said(shop: Path, workbench: Any) -> None:
+def test_what_was_left_out_is_said(shop: Path, tmp_path: Path, workbench: Any) -> None:
     (shop / "link.py").symlink_to("/etc/passwd")
-    assert workbench("search", shop, "door", "--encoder", "bm25").says("Left out: links (1).")
+    (shop / "loop").symlink_to(shop)
+    (shop / "binary.py").write_bytes(b"def f():\0\xff")
+    (shop / "broken.py").write_text("def f(:\n)))\n\n\ndef broken_door(:\n    return 1\n")
+    told = workbench("search", shop, "lock the door", "--encoder", "bm25", "--json")
+    assert told.json()["results"][0]["name"] == "Door.lock"
+    assert told.says("Left out: binary files (1), links (2).")
+    (tmp_path / "large").mkdir()
+    (tmp_path / "large" / "a.py").write_text("def f(): pass\n" * 100_000)
+    told = workbench("search", tmp_path / "large", "door", "--encoder", "bm25", "--json")
+    assert told.json()["error"]["title"] == "No function"
+    assert "1 MiB" in told.json()["error"]["message"]
 
 
 # -- evaluate -----------------------------------------------------------------------------------------

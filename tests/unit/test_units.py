@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from agents.repositories.reading import read_repository
-from agents.repositories.units import first_sentence, has_units, units_in, units_of, without_comments
+from agents.repositories.units import (
+    MOST_AROUND,
+    first_sentence,
+    has_units,
+    units_in,
+    units_of,
+    without_comments,
+)
 
 PYTHON = '''\
 import os
@@ -249,6 +256,22 @@ def test_first_sentence(doc: str, sentence: str) -> None:
 def test_sources_with_errors(path: str, text: str, names: set[str]) -> None:
     assert names <= {unit.name for unit in units_of(path, text)}
     assert bool(names) or len(units_of(path, text)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "count"),
+    [
+        ("a.ts", "function a(){" * 30_000 + "}" * 30_000, MOST_AROUND + 1),
+        ("a.ts", "function a(){}" * 30_000, 30_000),
+        ("a.go", "package a\n" + "//a\n" * 200_000 + "func f() {}\n", 1),
+        ("a.go", f"package a\n/* {' ' * 300_000}x <{'a' * 300_000} {'*' * 300_000}x */\nfunc f() {{}}\n", 1),
+        ("a.py", "(" * 1_000_000, 0),
+        ("A.java", "class A {" + "(" * 500_000, 0),
+    ],
+    ids=["nested", "one line", "comments", "one comment", "no code", "no code in a class"],
+)
+def test_a_file_that_could_take_hours_takes_a_second(path: str, text: str, count: int) -> None:
+    assert len(units_of(path, text)) == count
 
 
 def test_what_a_real_repository_has(shared_data: Callable[[str], Path]) -> None:
