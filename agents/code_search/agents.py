@@ -13,7 +13,7 @@ from agents.code_search.asking import Ask
 from agents.code_search.reply_models import AssessorReply, CoderReply, RankerReply, ResearcherReply
 from agents.code_search.searching import SearchResult
 from agents.prompts import load_prompt
-from agents.repositories.units import Unit
+from agents.repositories.units import Unit, clean
 
 LOOK_UPS = 2
 """The look-ups of a paragraph (section 2.1: two calls at most)."""
@@ -81,12 +81,12 @@ async def augment(ask: Ask, query: str, repository: str, look_up: LookUp) -> Aug
             query=query, repository=repository, passages="\n\n".join(read) or "nothing", left=str(left)
         )
         reply = await ask("researcher", messages, ResearcherReply)
-        if reply.paragraph.strip():
-            return Augmented(reply.paragraph.strip(), tuple(sources))
-        if left and reply.look_up.strip():
-            page = await look_up(reply.look_up.strip())
-            read.append(f"About {reply.look_up.strip()}:\n{page.text or 'nothing was found'}")
-            sources += [Source(place, reply.look_up.strip()) for place in page.places]
+        if paragraph := clean(reply.paragraph).strip():
+            return Augmented(paragraph, tuple(sources))
+        if left and (words := clean(reply.look_up).strip()):
+            page = await look_up(words)
+            read.append(f"About {words}:\n{page.text or 'nothing was found'}")
+            sources += [Source(place, words) for place in page.places]
     return Augmented("", tuple(sources))
 
 
@@ -97,7 +97,8 @@ async def write_code(ask: Ask, paragraph: str, language: str) -> str:
         ModelError: No usable reply came.
     """
     prompt = load_prompt("agents.code_search:coder")
-    return (await ask("coder", prompt.messages(paragraph=paragraph, language=language), CoderReply)).code
+    reply = await ask("coder", prompt.messages(paragraph=paragraph, language=language), CoderReply)
+    return clean(reply.code)
 
 
 async def assess_code(ask: Ask, paragraph: str, language: str, code: str) -> str:
@@ -108,7 +109,7 @@ async def assess_code(ask: Ask, paragraph: str, language: str, code: str) -> str
     """
     prompt = load_prompt("agents.code_search:code_assessor")
     messages = prompt.messages(paragraph=paragraph, language=language, code=code)
-    return (await ask("code_assessor", messages, AssessorReply)).code
+    return clean((await ask("code_assessor", messages, AssessorReply)).code)
 
 
 async def rank(ask: Ask, query: str, found: Sequence[SearchResult]) -> list[SearchResult]:

@@ -48,9 +48,10 @@ def not_run(found: Iterable[SearchResult]) -> str:
 
 def _records(findings: Findings, ranks: Collection[int]) -> Iterator[dict[str, Any]]:
     for rank, one in enumerate(findings.results, start=1):
-        if rank not in ranks:
-            continue
         unit = one.unit
+        # Of some that were kept, the text had no room.
+        if rank not in ranks or not unit.text:
+            continue
         named = "\0".join((findings.query, findings.repository, unit.path, unit.name, unit.text))
         yield {
             "id": f"search-{hashlib.sha256(named.encode()).hexdigest()[:16]}",

@@ -15,8 +15,12 @@ from agents.code_search.searching import SearchResult
 from agents.code_search.streams import RankBy, Stream
 from store.errors import WorkbenchError
 
-MOST_KEPT = 600_000
-"""Characters of the results that a workspace keeps of a search, as JSON; the first ones are kept."""
+MOST_KEPT = 900_000
+"""Characters that a workspace keeps of a search, as JSON."""
+_MOST_CODE = 200_000
+"""Characters of these of the code that was written, which are cut, and as many of the paragraph."""
+_OF_A_PLACE = 1_000
+"""Characters of these that are left for each further result without its text."""
 
 
 @dataclass(slots=True)
@@ -105,18 +109,26 @@ class Findings:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON, the first results with their texts as far as they are not too long."""
-        found: dict[str, Any] = _adapter().dump_python(replace(self, results=[]), mode="json")
-        left = MOST_KEPT
-        for one in _adapter().dump_python(self, include={"results"}, mode="json")["results"]:
-            left -= len(json.dumps(one, ensure_ascii=False))
+        """Return it as JSON; results that have no room for their texts are without them."""
+        augmented = self.augmented
+        if augmented is not None:
+            augmented = replace(augmented, paragraph=_cut(augmented.paragraph))
+        shown = replace(self, augmented=augmented, code=_cut(self.code), results=[])
+        found: dict[str, Any] = _adapter().dump_python(shown, mode="json")
+        left = MOST_KEPT - _characters(found)
+        results = _adapter().dump_python(self, include={"results"}, mode="json")["results"]
+        for further, one in zip(reversed(range(len(results))), results, strict=True):
+            one["unit"]["doc"] = ""
+            if _characters(one) > left - further * _OF_A_PLACE:
+                one["unit"]["text"] = ""
+            left -= _characters(one)
             if left < 0:
                 break
             found["results"].append(one)
         return found
 
     @classmethod
-    def of_dict(cls, fields: dict[str, Any]) -> Findings:
+    def of_dict(cls, fields: object) -> Findings:
         """Return what `to_dict` returned.
 
         Raises:
@@ -125,10 +137,24 @@ class Findings:
         try:
             found: Findings = _adapter().validate_python(fields)
         except ValidationError as error:
-            raise WorkbenchError(
-                "Search not shown", "It was kept by another version of workbench.", "Search again."
-            ) from error
+            raise not_shown() from error
         return found
+
+
+def not_shown() -> WorkbenchError:
+    """Return the error that what is kept of a search is not understood."""
+    return WorkbenchError("Search not shown", "It was kept by another version of workbench.", "Search again.")
+
+
+def _characters(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a text that has room as JSON."""
+    while (size := _characters(text)) > _MOST_CODE:
+        text = text[: len(text) * _MOST_CODE // size]
+    return text
 
 
 @cache

@@ -67,7 +67,7 @@ class Library:
         for _, place, nearest in sorted(found, key=lambda one: -one[0]):
             passage = f"{place}\n{nearest[:PASSAGE]}\n\n"
             if len(text) + len(passage) > PAGE:
-                break
+                continue
             text += passage
             read.append(place)
         return Page(text.rstrip(), tuple(dict.fromkeys(read)))

@@ -19,7 +19,7 @@ from agents.code_search.agents import (
 from agents.code_search.asking import Ask
 from agents.code_search.findings import Findings
 from agents.code_search.index import Near, UnitIndex
-from agents.code_search.streams import STREAMS, RankBy, Stream, by_parts, nearest, union
+from agents.code_search.streams import STREAMS, RankBy, Stream, by_parts, nearest, parts_of, union
 from agents.llm.errors import ModelError
 
 StreamQuery = Literal["original", "augmented"]
@@ -107,8 +107,9 @@ class MultiStreamSearch:
             if "classes" in options.streams:
                 await self._stream("classes", nearest, findings.code, "code", "class")
             if "parts" in options.streams:
-                await self._stream("parts", by_parts, findings.code, main_language(self.index.units))
-                if not self.found["parts"]:
+                parts = parts_of(findings.code, main_language(self.index.units))
+                await self._stream("parts", by_parts, parts)
+                if not parts:
                     findings.notes.append("The code that was written holds no function to compare.")
         if options.rank == "model" and findings.results:
             self.begin("ranking what was found")
@@ -117,7 +118,7 @@ class MultiStreamSearch:
             if ranked is not None:
                 findings.results, findings.ranked = ranked, "model"
 
-    async def _stream(self, stream: Stream, find: Callable[..., list[Near]], *asked: str) -> None:
+    async def _stream(self, stream: Stream, find: Callable[..., list[Near]], *asked: object) -> None:
         self.begin(f"comparing: {stream}")
         self.found[stream] = await self.compute(partial(find, self.index, *asked))
         self.findings.searched.append(stream)

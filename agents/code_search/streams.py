@@ -27,11 +27,16 @@ def nearest(index: UnitIndex, text: str, role: Role, kind: Kind) -> list[Near]:
     return found
 
 
-def by_parts(index: UnitIndex, code: str, language: str) -> list[Near]:
-    """Return for each function in written code the nearest one; none where the code holds no function."""
+def parts_of(code: str, language: str) -> list[str]:
+    """Return the functions in written code."""
     suffix = next(one.suffixes[0] for one in LANGUAGES if one.name == language)
     parts = [unit.text for unit in units_of(f"written{suffix}", code) if unit.kind == "function"]
-    return [near for row in index.nearest(parts[:MOST_PARTS], "code", "function", 1) for near in row]
+    return parts[:MOST_PARTS]
+
+
+def by_parts(index: UnitIndex, parts: Sequence[str]) -> list[Near]:
+    """Return for each function in written code the nearest one."""
+    return [near for row in index.nearest(parts, "code", "function", 1) for near in row]
 
 
 def union(index: UnitIndex, found: Mapping[Stream, Sequence[Near]]) -> list[SearchResult]:

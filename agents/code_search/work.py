@@ -9,7 +9,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from agents.code_search.findings import Findings
+from pydantic import TypeAdapter, ValidationError
+
+from agents.code_search.findings import Findings, not_shown
 from agents.code_search.index import UnitIndex, VectorIndex, WordIndex
 from agents.code_search.library import Library, is_document
 from agents.code_search.multi_stream import MultiStreamSearch, SearchOptions
@@ -74,9 +76,15 @@ class SearchRequest:
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> SearchRequest:
-        """Return the request of a description, which is its fields as JSON."""
-        options = {**description["options"], "streams": tuple(description["options"]["streams"])}
-        return cls(**{**description, "options": SearchOptions(**options)})
+        """Return the request of a description, which is its fields as JSON.
+
+        Raises:
+            WorkbenchError: Another version made it.
+        """
+        try:
+            return TypeAdapter(cls).validate_python(description)
+        except ValidationError as error:
+            raise not_shown() from error
 
 
 def absolute(repository: str) -> str:

@@ -247,7 +247,13 @@ def _unquoted(text: str) -> str:
             said = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         said = text.strip("\"' \n")
-    return inspect.cleandoc(said) if isinstance(said, str) else ""
+    # Escapes can make halves of surrogate pairs, and NUL characters.
+    return inspect.cleandoc(clean(said)) if isinstance(said, str) else ""
+
+
+def clean(text: str) -> str:
+    """Return a text as it can be stored and encoded: without halves of surrogate pairs and NUL characters."""
+    return text.encode(errors="replace").decode().replace("\0", " ")
 
 
 def _comment_above(source: bytes, node: Node) -> str:

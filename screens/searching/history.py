@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -52,7 +53,9 @@ class HistoryScreen(ModalScreen["UUID | None"]):
 
 
 def _option(row: WorkRow) -> Option:
-    repository = str(described(row).get("repository", ""))
+    repository = ""
+    with suppress(ValueError, AttributeError):  # kept by another version
+        repository = str(described(row).get("repository", ""))
     return Option(
         Content.assemble(
             f"{STATE_GLYPHS.get(row.state, ' ')} ",

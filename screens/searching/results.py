@@ -27,7 +27,7 @@ class ResultList(RowList, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="results")
         self.ranked: Sequence[SearchResult] = ()
-        self.filed: set[tuple[str, int]] = set()
+        self.filed: set[Place] = set()
         self._rows: list[SearchResult] = []
         self.is_active = False
 
@@ -100,9 +100,13 @@ def _named(name: str, cells: int) -> str:
 _DIGITS = tuple((str(number), stream) for number, stream in enumerate(STREAMS, start=1))
 
 
-def place_of(one: SearchResult) -> tuple[str, int]:
-    """Return where a result is: its file and its first line."""
-    return one.unit.path, one.unit.line
+Place = tuple[str, int, int, str, str]
+
+
+def place_of(one: SearchResult) -> Place:
+    """Return what tells results apart: file, lines, name and kind; several can be on one line."""
+    unit = one.unit
+    return unit.path, unit.line, unit.end_line, unit.name, unit.kind
 
 
 def stream_words(on: Collection[Stream]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -141,26 +142,21 @@ class SearchScreen(WorkbenchScreen):
         in_thread(self, load, partial(self._row_read, only_place), self._failed, group="search")
 
     def _row_read(self, only_place: bool, row: WorkRow | None) -> None:
-        from agents.code_search.findings import Findings
-        from agents.code_search.work import SearchRequest
-        from store.tables.runs import described, kept
-
         if row is None or (self.job is not None and self.job.state not in ENDED):
             return
-        request = SearchRequest.of(described(row))
+        try:
+            request, found = _kept_search(row)
+        except WorkbenchError as error:
+            self._failed(error)
+            return
         if not self._repository.value:
             self._repository.value = request.repository
         if only_place or (self._query.has_focus and self._query.value):
             return
-        self.job, self.request, self.findings = None, request, None
+        self.job, self.request, self.findings = None, request, found
         self._query.value, self._repository.value = request.query, request.repository
         self._rank = request.options.rank
         self._said = {"failed": f"! {row.said}", "stopped": "Stopped."}.get(row.state, "")
-        if found := kept(row):
-            try:
-                self.findings = Findings.of_dict(found)
-            except WorkbenchError as error:
-                self._said = f"! {error}"
         self._list.focus()
         self._show_found(sort=True)
 
@@ -223,9 +219,14 @@ class SearchScreen(WorkbenchScreen):
         if self.at_work is not None:
             self.at_work.stop(0.0)
         services = self.context.jobs.settings
+        try:
+            repository = absolute(self._repository.value.strip())
+        except WorkbenchError as error:
+            self._failed(error)
+            return
         # Without a model there is one stream, that of the query.
         request = SearchRequest(
-            absolute(self._repository.value.strip()),
+            repository,
             self._query.value.strip(),
             services.model,
             options=SearchOptions(
@@ -264,7 +265,9 @@ class SearchScreen(WorkbenchScreen):
         from agents.code_search.findings import Findings
 
         if self.job is not None and self.job.kept:
-            self.findings = Findings.of_dict(dict(self.job.kept))
+            # What it kept before it went on may be of another version.
+            with suppress(WorkbenchError):
+                self.findings = Findings.of_dict(dict(self.job.kept))
         self._show_found()
 
     def _failed(self, error: WorkbenchError) -> None:
@@ -295,7 +298,8 @@ class SearchScreen(WorkbenchScreen):
         else:
             unit = one.unit
             title = f"{unit.path}:{unit.line}-{unit.end_line}"
-            self._code.load(unit.text, language=unit.language, title=title, empty="No text.")
+            too_long = "Too long to be kept here; Enter shows it in its file."
+            self._code.load(unit.text, language=unit.language, title=title, empty=too_long)
 
     def _why_nothing(self) -> str:
         if self.at_work is not None:
@@ -526,6 +530,23 @@ class SearchScreen(WorkbenchScreen):
         said = f"{pluralize(report.items_added, 'pair')} filed"
         said += f", {report.items_known:,} already there" if report.items_known else ""
         self._say(" ".join((f"{said}: in the queue.", not_run(chosen))).strip())
+
+
+def _kept_search(row: WorkRow) -> tuple[SearchRequest, Findings | None]:
+    """Return what was asked for, and what was found; None for nothing yet.
+
+    Raises:
+        WorkbenchError: Another version kept it.
+    """
+    from agents.code_search.findings import Findings, not_shown
+    from agents.code_search.work import SearchRequest
+    from store.tables.runs import described, kept
+
+    try:
+        request, found = SearchRequest.of(described(row)), kept(row)
+    except ValueError as error:
+        raise not_shown() from error
+    return request, Findings.of_dict(found) if found else None
 
 
 def _error(error: WorkbenchError | None) -> str:

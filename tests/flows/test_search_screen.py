@@ -15,6 +15,7 @@ from loopback_models import LoopbackModels, Seen
 from review_bench import painted, screen_text
 from settling import until
 from small_workspace import GOOD, pairs_workspace, rows
+from sqlalchemy import update
 from study_app import open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -31,6 +32,8 @@ from screens.searching.history import HistoryScreen
 from screens.searching.results import ResultList
 from screens.searching.screen import SearchScreen
 from screens.text_screen import TextScreen
+from screens.widgets.line_input import LineInput
+from store.tables.columns import table_of
 from store.tables.runs import ReplyRow, WorkRow, kept
 from store.workspace.duckdb import Workspace
 
@@ -443,6 +446,56 @@ async def test_errors_are_shown_where_one_looks(
         await pilot.press("shift+tab", "delete", "enter")
         assert len(app.context.jobs.started) == 2
         assert toasts == []
+
+
+@pytest.mark.parametrize("place", ["https://u:secret@h/x", "ext::sh -c x", "~nosuchuser/x", "https://[::1"])
+async def test_places_that_are_refused_are_errors_on_the_screen(
+    workspace: Workspace, searching: Searching, place: str
+) -> None:
+    app = searching(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        screen.query_one("#query", LineInput).value = "open"
+        screen.query_one("#repository", LineInput).value = place
+        await pilot.press("enter")
+        await until(pilot, lambda: said(screen).startswith("! "))
+        assert "secret" not in screen_text(app)
+    assert "secret" not in str(rows(workspace, WorkRow))
+
+
+@pytest.mark.parametrize(
+    ("description", "found"), [("{}", ""), ("[]", ""), ("no JSON", ""), (None, "nope"), (None, "[]")]
+)
+async def test_a_search_of_another_version_is_not_shown(
+    workspace: Workspace, searching: Searching, shop: Path, description: str | None, found: str
+) -> None:
+    app = searching(workspace, model=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ended(pilot, await begun(pilot, "open", shop))
+        await pilot.press("escape")
+        changed = {"kept": found} | ({} if description is None else {"description": description})
+        change = update(table_of(WorkRow)).values(**changed)
+        workspace.lane.submit(lambda connection: connection.execute(change)).result()
+        screen = await opened(pilot)
+        await until(pilot, lambda: "another version" in said(screen))
+        assert screen.findings is None
+        await pilot.press("tab", "tab", "h")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+
+
+async def test_several_on_one_line_are_told_apart(
+    workspace: Workspace, searching: Searching, tmp_path: Path
+) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "a.ts").write_text("const give = () => change, back = () => change;\n")
+    app = searching(workspace, model=False)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await begun(pilot, "change", tmp_path / "one")
+        await ended(pilot, screen)
+        assert sorted(lines(screen)) == ["back", "give"]
+        await pilot.press("tab", "w")
+        await until(pilot, lambda: said(screen).startswith("1 pair filed"))
+        assert "Programs in typescript are not run" in said(screen)
 
 
 async def test_in_an_open_study_it_is_refused(

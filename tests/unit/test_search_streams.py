@@ -15,6 +15,11 @@ import pytest
 from loopback_models import LoopbackModels, Refusal, Reply, Seen, Status, Truncated
 
 from agents.code_search import web as look_up
+from agents.code_search.agents import Augmented
+from agents.code_search.findings import MOST_KEPT, Findings
+from agents.code_search.searching import SearchResult
+from agents.code_search.work import SearchRequest
+from agents.repositories.units import Unit
 from store.errors import WorkbenchError
 
 PARAGRAPH = "`Till.give_change` pays back the difference in coins, the largest first."
@@ -388,3 +393,48 @@ def test_an_answer_that_takes_too_long(monkeypatch: Any) -> None:
         pytest.raises(WorkbenchError, match="timed out"),
     ):
         look_up.look_up_web(f"http://127.0.0.1:{silent.getsockname()[1]}/", "coins")
+
+
+# -- what is kept -------------------------------------------------------------------------------------
+
+
+def result(text: str, line: int = 1, name: str = "f") -> SearchResult:
+    unit = Unit("a.py", line, line, name, "function", text, "", "python")
+    return SearchResult(unit, 0.5, {"query": 0.5})
+
+
+def test_what_is_kept_has_a_bound_and_loses_no_rank() -> None:
+    long, control = "x" * 890_000, "\x01" * 99_000
+    found = Findings(
+        "q",
+        augmented=Augmented("\x02" * 20_000, ()),
+        code=control,
+        results=[result(long, 1), result("def g(): pass", 2, "g"), *(result("y", 3 + n) for n in range(998))],
+    )
+    fields = found.to_dict()
+    assert len(json.dumps(fields, ensure_ascii=False)) < MOST_KEPT + 100_000
+    again = Findings.of_dict(json.loads(json.dumps(fields)))
+    assert control.startswith(again.code)
+    assert again.code
+    first, second, *others = again.results
+    assert (first.unit.text, first.unit.line) == ("", 1)
+    assert second == found.results[1]
+    assert [one.unit.line for one in others] == [one.unit.line for one in found.results[2 : 2 + len(others)]]
+
+
+def test_what_another_version_kept_is_refused_in_words() -> None:
+    for fields in ({}, [], {"query": 7}, {"query": "q", "results": "many"}):
+        with pytest.raises(WorkbenchError, match="another version"):
+            Findings.of_dict(fields)
+    for description in ({}, {"query": 7, "repository": "r"}, {"options": []}):
+        with pytest.raises(WorkbenchError, match="another version"):
+            SearchRequest.of(description)
+
+
+def test_texts_of_models_are_clean(searched: Any) -> None:
+    found, _, _ = searched(
+        ResearcherReply={"paragraph": "Coins \ud800 are\0 given."},
+        AssessorReply={"assessment": "a", "code": CODE + "# \udfff"},
+    )
+    assert found["augmented"] == "Coins ? are  given."
+    assert found["results"]

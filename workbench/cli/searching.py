@@ -165,7 +165,10 @@ def carried_out(opened: OpenWorkspace, work: Work) -> tuple[Any, int, list[str]]
     if job.state == "stopped":
         return found, code_when_stopped(), ["Stopped. This was found until then."]
     if job.error is not None:
-        raise job.error
+        if job.progress is None or not job.progress.spent.requests:
+            raise job.error
+        # What was paid for is kept and shown, whatever failed after that.
+        return found, job.error.exit_code, [str(job.error)]
     return found, 0, []
 
 
