@@ -19,7 +19,7 @@ MOST_KEPT = 900_000
 """Characters that a workspace keeps of a search, as JSON."""
 _MOST_CODE = 200_000
 """Characters of these of the code that was written, which are cut, and as many of the paragraph."""
-_OF_A_PLACE = 1_000
+_OF_A_PLACE = 300
 """Characters of these that are left for each further result without its text."""
 
 
