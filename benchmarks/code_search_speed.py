@@ -4,8 +4,9 @@
 
 Splitting is cutting the Python files of REPO into functions and classes, beside a bare parse of them by
 tree-sitter. Comparing is one query with synthetic vectors of width 384 that are held in memory, as the streams of a
-search have them, and with the same vectors in files, beside the bare matrix product. The second search is `workbench search` as a user repeats it, in one process with the encoder
-loaded, beside the first one with an empty cache of vectors. Goals: 2, 1.3, and a tenth.
+search have them, and with the same vectors in files, beside the bare matrix product. The second search is
+`workbench search` as a user repeats it, in one process with the encoder loaded, beside the first one with an empty
+cache of vectors. Goals: 2, 1.3, and a tenth.
 """
 
 from __future__ import annotations
