@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from agents.repositories.reading import Repository, has_file, read_repository, shown_name
@@ -53,11 +54,13 @@ def _is_source(path: str) -> bool:
 def _read(place: str, report: ReportProgress) -> PythonSources:
     shown = shown_name(place)
 
+    still = partial(report, Progress(f"reading {shown}", 0, None))
+
     def wanted(path: str) -> bool:
-        report(Progress(f"reading {shown}", 0, None))
+        still()
         return _is_source(path)
 
-    read = read_repository(place, wanted)
+    read = read_repository(place, wanted, still)
     if not read.files:
         raise ImportFailed(
             "No Python sources",

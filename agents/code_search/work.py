@@ -36,6 +36,7 @@ from agents.repositories.reading import read_repository
 from agents.repositories.units import has_units, units_in
 from agents.retrieval.lexical import bm25
 from agents.retrieval.methods import open_retriever
+from store.errors import ImportFailed
 from store.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -88,8 +89,19 @@ class SearchRequest:
 
 
 def absolute(repository: str) -> str:
-    """Return the place of a repository as any working folder would have it."""
-    return repository if is_git_url(repository) else str(Path(repository).expanduser().absolute())
+    """Return the place of a repository as any working folder would have it.
+
+    Raises:
+        ImportFailed: It is a URL that is not fetched, or of the home of a user who is not known.
+    """
+    if is_git_url(repository):
+        return repository
+    try:
+        return str(Path(repository).expanduser().absolute())
+    except RuntimeError as error:
+        raise ImportFailed(
+            "No such folder", f"{repository}: its user is not known.", "Give the whole path of the folder."
+        ) from error
 
 
 def search_without_model(
@@ -122,8 +134,9 @@ def files_read(*, documents: bool) -> Callable[[str], bool]:
 
 
 def _read(request: SearchRequest, findings: Findings, report: ReportWork) -> tuple[Repository, list[Unit]]:
-    report(WorkProgress("reading the repository", 0, 0))
-    read = read_repository(request.repository, files_read(documents=bool(request.model)))
+    still = partial(report, WorkProgress("reading the repository", 0, 0))
+    still()
+    read = read_repository(request.repository, files_read(documents=bool(request.model)), still)
     units = units_in(read)
     functions_in(units, read.sentences())
     findings.repository, findings.commit, findings.units = read.name, read.commit, len(units)

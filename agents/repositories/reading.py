@@ -39,7 +39,7 @@ from agents.repositories.entries import (
     Entry,
     plain_path,
 )
-from agents.repositories.git import Clone, fetched, head_of, is_git_url, split_reference
+from agents.repositories.git import Clone, fetched, head_of, is_git_url, shown_url, split_reference
 from store.errors import ImportFailed
 from store.formatting import pluralize
 
@@ -55,6 +55,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _DAMAGED = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError),  # another compression, a password
+    ValueError,  # a name that is no UTF-8, a number that is none
 )
 """The errors of archives that are damaged, or cannot be unpacked here."""
 
@@ -103,7 +104,9 @@ class Repository:
         return said + ([f"Replaced bytes of another encoding in {bad}."] if self.replaced else [])
 
 
-def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
+def read_repository(
+    place: str, wanted: Callable[[str], bool], report: Callable[[], object] | None = None
+) -> Repository:
     """Read the files of a repository.
 
     Args:
@@ -111,13 +114,14 @@ def read_repository(place: str, wanted: Callable[[str], bool]) -> Repository:
             a commit. A folder without it is read as it is on disk, but for folders that are hidden or hold
             installed packages (`node_modules`, virtual environments).
         wanted: Whether the file of a path is read; others are not counted.
+        report: Called twice a second while a URL is fetched; an exception from it ends the reading.
 
     Raises:
         ImportFailed: There is no such repository or commit, or it cannot be read.
     """
     with _as_import_failed(place):
         if is_git_url(place):
-            with fetched(place) as (clone, name):
+            with fetched(place, report) as (clone, name):
                 return _read(name, clone.commit, clone.entries(), wanted)
         if not place:
             raise _no_repository(place)
@@ -156,14 +160,14 @@ def _as_import_failed(place: str) -> Iterator[None]:
         yield
     except (OSError, subprocess.SubprocessError, *_DAMAGED) as error:
         raise ImportFailed(
-            "Not readable", f"{place}: {error}", "Check the folder, the archive or the clone."
+            "Not readable", f"{shown_url(place)}: {error}", "Check the folder, the archive or the clone."
         ) from error
 
 
 def _no_repository(place: str | Path) -> ImportFailed:
     return ImportFailed(
         "No repository",
-        f"There is no folder or archive {place}.",
+        f"There is no folder or archive {shown_url(str(place))}.",
         "Give a folder, a .zip or .tar archive, or a git URL, such as https://HOST/OWNER/NAME@TAG.",
     )
 
@@ -250,7 +254,7 @@ def _of_folder(root: Path) -> Iterator[Entry]:
     unreadable: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unreadable.append):
         # A folder that is a link is listed, and not entered.
-        names += [one for one in folders if Path(folder, one).is_symlink()]
+        names += [one for one in folders if os.path.islink(os.path.join(folder, one))]
         folders[:] = sorted(one for one in folders if not _is_no_source(Path(folder, one)))
         for name in sorted(names):
             path = Path(folder, name)
@@ -267,7 +271,12 @@ def _of_folder(root: Path) -> Iterator[Entry]:
 def _is_no_source(folder: Path) -> bool:
     """Return whether a folder is hidden, as `.git` is, or holds installed packages."""
     installed = {"__pycache__", "node_modules", "site-packages"}
-    return folder.name.startswith(".") or folder.name in installed or (folder / "pyvenv.cfg").exists()
+    if folder.name.startswith(".") or folder.name in installed:
+        return True
+    try:
+        return (folder / "pyvenv.cfg").exists()
+    except OSError:  # closed, or its path is too long: it is entered, and what cannot be read is counted
+        return False
 
 
 def _bytes_of(path: Path, most: int) -> bytes:

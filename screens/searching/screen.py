@@ -216,6 +216,11 @@ class SearchScreen(WorkbenchScreen):
         if not self.streams:
             self._say("No stream is on: 1 to 4 switch them on.")
             return
+        try:
+            repository = absolute(self._repository.value.strip())
+        except WorkbenchError as error:
+            self._say(_error(error))
+            return
         if self.at_work is not None:
             self.at_work.stop(0.0)
         services = self.context.jobs.settings

@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from agents.code_search.work import absolute
 from agents.repositories import git, reading
 from agents.repositories.entries import (
     BEYOND,
@@ -26,6 +28,7 @@ from agents.repositories.entries import (
     SPECIAL,
     SUBMODULE,
     TOO_LARGE,
+    UNREADABLE,
 )
 from agents.repositories.reading import Repository, read_repository
 from store.errors import ImportFailed
@@ -314,6 +317,13 @@ def test_nothing_of_a_repository_is_executed(clone: Path, tmp_path: Path) -> Non
         ("fd::17/foo", "no protocol"),
         ("ftp://host/a", "no protocol"),
         ("https://me:secret@127.0.0.1/a", "holds a password"),
+        ("ssh://me:secret@127.0.0.1/a", "holds a password"),
+        ("https://secret@127.0.0.1/a/b", "holds a user or a token"),
+        ("https://127.0.0.1/a/b?token=secret", "holds a query"),
+        ("ftp://me:secret@host/a?token=secret", "no protocol"),
+        ("https://me:sec/secret@host/a", "no valid URL"),
+        ("https://[::1", "no valid URL"),
+        ("ssh://git@127.0.0.1:1/a/b", "Not fetched"),
         ("file:///nowhere/at/all", "does not appear to be a git repository"),
         ("http://127.0.0.1:1/a/b", "127.0.0.1"),
         ("nowhere", "no folder or archive"),
@@ -369,6 +379,123 @@ def test_a_service_that_asks_for_a_password_is_not_answered(monkeypatch: pytest.
         finally:
             server.shutdown()
     assert "password" in (refused.value.hint or "")
+
+
+def test_a_fetch_ends_with_its_reading(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = tmp_path / "begun"
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f"#!/bin/sh\necho $$ > {begun}\nexec sleep 600\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def stop() -> None:
+        if begun.exists() and begun.read_text().endswith("\n"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read_repository("git@host:a/b", is_python, stop)
+    assert _ended(int(begun.read_text()))
+    begun.unlink()
+    monkeypatch.setattr(git, "MOST_SECONDS", 2.0)
+    with pytest.raises(ImportFailed, match="takes more than"):
+        read_repository("git@host:a/b", is_python)
+    assert not begun.exists() or _ended(int(begun.read_text()))
+
+
+def _ended(process: int) -> bool:
+    """Wait until a process that was killed is gone, or waits for its parent alone."""
+    for _ in range(200):
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+            os.kill(process, 0)
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_the_git_settings_of_the_environment_are_not_used(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "own.py").write_text("")
+    run(own, "init", "--quiet", "--initial-branch=main")
+    run(own, "add", ".")
+    commit(own)
+    before = {path: path.read_bytes() for path in (own / ".git").rglob("*") if path.is_file()}
+    for name, value in {
+        "GIT_DIR": own / ".git",
+        "GIT_WORK_TREE": own,
+        "GIT_INDEX_FILE": own / ".git" / "index",
+        "GIT_OBJECT_DIRECTORY": own / ".git" / "objects",
+        "GIT_CONFIG_COUNT": "none",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    for place in (f"{clone}@HEAD", url(clone)):
+        assert "shop/till.py" in paths(read_repository(place, is_python))
+    assert {path: path.read_bytes() for path in (own / ".git").rglob("*") if path.is_file()} == before
+
+
+def test_urls_are_shown_without_secrets() -> None:
+    for place, shown in (
+        ("https://host/a/b@main", "https://host/a/b@main"),
+        ("https://me:secret@host/a?key=1 2", "https://...@host/a?..."),
+        ("https://me:a/b@host", "https://..."),
+        ("git@host:a/b", "git@host:a/b"),
+        ("/home/a@b/c?d", "/home/a@b/c?d"),
+    ):
+        assert git.shown_url(place) == shown
+
+
+def test_places_that_have_no_path() -> None:
+    for place in ("https://[::1", "~nosuchuser/x"):
+        with pytest.raises(ImportFailed) as refused:
+            absolute(place)
+        assert refused.value.hint
+
+
+def test_files_that_a_partial_clone_lacks_are_counted(clone: Path) -> None:
+    blob = run(clone, "rev-parse", "HEAD:shop/till.py")
+    (clone / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    found = read_repository(f"{clone}@HEAD", is_python)
+    assert (len(found.files), dict(found.left_out)) == (2, {UNREADABLE: 1})
+
+
+def test_a_folder_of_a_clone_is_not_read_as_the_clone(clone: Path) -> None:
+    with pytest.raises(ImportFailed, match=f"Not a clone.*the clone {clone}") as refused:
+        read_repository(f"{clone}/shop@HEAD", is_python)
+    assert f"{clone}@HEAD" in refused.value.hint
+
+
+def test_archives_with_names_and_numbers_that_are_none(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "made.zip", "w") as archive:
+        archive.writestr("é.py", "")
+    (tmp_path / "a.zip").write_bytes((tmp_path / "made.zip").read_bytes().replace(b"\xc3\xa9", b"\xff\xff"))
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as made:
+        sparse = tarfile.TarInfo("a.py")
+        sparse.pax_headers = {"GNU.sparse.size": "1", "GNU.sparse.map": "x,y"}
+        made.addfile(sparse)
+    for name in ("a.zip", "a.tar"):
+        with pytest.raises(ImportFailed, match="Not readable"):
+            read_repository(str(tmp_path / name), is_python)
+
+
+def test_a_folder_with_a_path_that_is_nearly_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    length = len(str(tmp_path))
+    while (left := 4090 - length) > 1:
+        name = "d" * min(200, left - 1)
+        os.mkdir(name)
+        os.chdir(name)
+        length += 1 + len(name)
+    Path("long-name.py").write_text("")
+    found = read_repository(str(tmp_path), is_python)
+    assert (paths(found), dict(found.left_out)) == (["a.py"], {UNREADABLE: 1})
 
 
 def test_without_git(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:

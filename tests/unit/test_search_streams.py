@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -393,6 +394,50 @@ def test_an_answer_that_takes_too_long(monkeypatch: Any) -> None:
         pytest.raises(WorkbenchError, match="timed out"),
     ):
         look_up.look_up_web(f"http://127.0.0.1:{silent.getsockname()[1]}/", "coins")
+
+
+def test_headers_that_come_slowly_end_with_the_look_up(monkeypatch: Any) -> None:
+    monkeypatch.setattr(look_up, "SECONDS", 1.0)
+
+    def drip(server: socket.socket) -> None:
+        with suppress(OSError):
+            connection, _ = server.accept()
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for number in range(60):
+                connection.sendall(f"X-{number}: 1\r\n".encode())
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=drip, args=(server,), daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(WorkbenchError, match="timed out"):
+            look_up.look_up_web(f"http://127.0.0.1:{server.getsockname()[1]}/", "coins")
+        assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:1/search?api_key=secret",
+        "http://me:secret@127.0.0.1/search",
+        "http://127.0.0.1/search?api key=secret",
+        "nothing://127.0.0.1/?api_key=secret",
+        "127.0.0.1/search?api_key=secret",
+        "http://[127.0.0.1/search?api_key=secret",
+    ],
+)
+def test_the_key_of_a_service_is_not_shown(address: str) -> None:
+    with pytest.raises(WorkbenchError, match="Web not looked up") as failed:
+        look_up.look_up_web(address, "coins")
+    assert "secret" not in str(failed.value)
+    assert "/search" not in str(failed.value)
+
+
+def test_results_with_text_that_cannot_be_kept() -> None:
+    found = {"results": [{"url": "https://a/\ud800", "title": "a\0b", "content": "\ud83d c"}]}
+    with web(body=json.dumps(found).encode()) as server:
+        (one,) = look_up.look_up_web(server.address, "coins")
+    assert (one.address, one.text) == ("https://a/?", "a b\n? c")
 
 
 # -- what is kept -------------------------------------------------------------------------------------
