@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.code_search.docstrings import cut_parameters
-from agents.code_search.evaluation import SearchBenchmark, without_docstrings
+from agents.code_search.evaluation import SearchBenchmark, clean_text, without_docstrings
 from agents.code_search.searching import MOST_CHARACTERS
 from agents.repositories.entries import BEYOND
 from agents.repositories.files import find_repository
@@ -106,13 +106,19 @@ def read_rows(file: Path, left_out: Counter[str], *, cut: bool = False) -> Store
 
 def _fields(record: dict[str, Any]) -> list[str] | None:
     """Return the repository, the path, the name and the docstring of a record; None where it lacks one."""
-    given = (next((record[name] for name in names if name in record), None) for names in _COLUMNS)
-    # Halves of surrogate pairs cannot be stored, and NUL characters have no meaning in a text.
-    found = [
-        one.encode(errors="replace").decode().replace("\0", " ") for one in given if isinstance(one, str)
-    ]
-    whole = len(found) == len(_COLUMNS) and all(found[:-1]) and len(found[0]) <= LONGEST_NAME
-    return found if whole else None
+    given = (
+        next((record[name] for name in names if isinstance(record.get(name), str)), None)
+        for names in _COLUMNS
+    )
+    found = [clean_text(one) for one in given if one is not None]
+    if len(found) != len(_COLUMNS):
+        return None
+    # One spelling of each, so that a row is not there twice.
+    repository, path = (
+        "/".join(part for part in one.split("/") if part not in ("", ".")) for one in found[:2]
+    )
+    found[:2] = repository, path
+    return found if all(found[:-1]) and len(repository) <= LONGEST_NAME else None
 
 
 def no_query(file: Path, left_out: Counter[str]) -> WorkbenchError:
@@ -156,15 +162,22 @@ def by_rows(
         )
     drawn = iter(random.Random(seed).sample(range(len(rows)), len(rows)))
     taken: set[str] = set()
-    opened: tuple[str, _Opened | str] | None = None
+    # Repositories of several owners may be one folder: it has the name under which it was found first.
+    names: dict[Path, str] = {}
+    opened: tuple[Path, _Opened | str] | None = None
     while some := [Row(*json.loads(rows[place])) for place in islice(drawn, number - len(taken))]:
-        by_repository = defaultdict[str, list[Row]](list)
+        by_place = defaultdict[Path, list[Row]](list)
         for row in some:
-            by_repository[row.repository].append(row)
-        for repository, own in by_repository.items():
-            if opened is None or opened[0] != repository:
+            place = _place(root, row.repository)
+            if isinstance(place, str):
+                left_out[place] += 1
+                continue
+            names.setdefault(place, row.repository)
+            by_place[place].append(row)
+        for place, own in by_place.items():
+            if opened is None or opened[0] != place:
                 opened = None  # before the next one is read: they may be large
-                opened = repository, _opened(root, repository, wanted)
+                opened = place, _opened(place, names[place], wanted)
             found = opened[1]
             if isinstance(found, str):
                 left_out[found] += len(own)
@@ -192,23 +205,27 @@ class _Opened:
 
     def name_of(self, row: Row) -> str | None:
         """Return the name of the function of a row; of several that of the same docstring, or the first."""
-        path = row.path.lstrip("/")
         places = [
             place
             for place, unit in enumerate(self.units)
-            if unit.kind == "function" and unit.path == path and unit.name == row.function
+            if unit.kind == "function" and unit.path == row.path and unit.name == row.function
         ]
         words = row.docstring.split()
         same = [place for place in places if self.units[place].doc.split() == words]
         return next((self.benchmark.ids[place] for place in (*same, *places)), None)
 
 
-def _opened(root: Path, repository: str, wanted: Callable[[str], bool]) -> _Opened | str:
+def _place(root: Path, repository: str) -> Path | str:
+    """Return the folder or the archive of a repository; why it is left out where there is none."""
+    try:
+        return find_repository(root, repository) or NO_REPOSITORY
+    except (OSError, RuntimeError):
+        return UNREADABLE
+
+
+def _opened(place: Path, repository: str, wanted: Callable[[str], bool]) -> _Opened | str:
     """Return a repository; why it is left out where it cannot be searched."""
     try:
-        place = find_repository(root, repository)
-        if place is None:
-            return NO_REPOSITORY
         read = read_repository(str(place), wanted)
     except (ImportFailed, OSError, RuntimeError):
         return UNREADABLE

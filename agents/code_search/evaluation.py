@@ -89,6 +89,11 @@ def _classes(units: Sequence[Unit], ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def clean_text(text: str) -> str:
+    """Return a text as encoders and files take it: without halves of surrogate pairs and NUL characters."""
+    return text.encode(errors="replace").decode().replace("\0", " ")
+
+
 def by_docstrings(
     repository: Repository, number: int, seed: int, left_out: Counter[str], *, cut: bool = False
 ) -> SearchBenchmark:
@@ -107,7 +112,7 @@ def by_docstrings(
     units = units_in(repository)
     benchmark = without_docstrings(repository, units)
     documented = {
-        name: first_sentence(cut_parameters(unit.doc) if cut else unit.doc)
+        name: clean_text(first_sentence(cut_parameters(unit.doc) if cut else unit.doc)).strip()
         for name, unit in zip(benchmark.ids, units, strict=True)
         if unit.kind == "function" and unit.doc
     }
