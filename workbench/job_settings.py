@@ -43,6 +43,7 @@ def work_settings(config: Config, *, sample: bool = False) -> WorkSettings:
         config.agents.model or (searching_model() if sample else ""),
         config.search.web,
         config.agents.concurrency,
+        config.agents.stop_seconds,
     )
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from agents.code_search.docstrings import cut_parameters
-from agents.code_search.evaluation import SearchBenchmark, clean_text, without_docstrings
+from agents.code_search.evaluation import SearchBenchmark, without_docstrings
 from agents.code_search.searching import MOST_CHARACTERS
 from agents.repositories.entries import BEYOND
 from agents.repositories.files import find_repository
 from agents.repositories.reading import read_repository
-from agents.repositories.units import Unit, units_in
+from agents.repositories.units import Unit, clean, units_in
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import ImportFailed, WorkbenchError
 from store.events import silent
@@ -110,7 +110,7 @@ def _fields(record: dict[str, Any]) -> list[str] | None:
         next((record[name] for name in names if isinstance(record.get(name), str)), None)
         for names in _COLUMNS
     )
-    found = [clean_text(one) for one in given if one is not None]
+    found = [clean(one) for one in given if one is not None]
     if len(found) != len(_COLUMNS):
         return None
     # One spelling of each, so that a row is not there twice.

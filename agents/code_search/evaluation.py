@@ -15,7 +15,7 @@ from agents.code_search.docstrings import cut_parameters
 from agents.code_search.index import near
 from agents.code_search.searching import functions_in
 from agents.jobs.work_progress import ReportWork, ignore_progress
-from agents.repositories.units import Unit, first_sentence, units_in, without_comments
+from agents.repositories.units import Unit, clean, first_sentence, units_in, without_comments
 from agents.retrieval.retriever import Retriever
 from store.errors import WorkbenchError
 from store.measures.intervals import wald, wilson
@@ -89,11 +89,6 @@ def _classes(units: Sequence[Unit], ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def clean_text(text: str) -> str:
-    """Return a text as encoders and files take it: without halves of surrogate pairs and NUL characters."""
-    return text.encode(errors="replace").decode().replace("\0", " ")
-
-
 def by_docstrings(
     repository: Repository, number: int, seed: int, left_out: Counter[str], *, cut: bool = False
 ) -> SearchBenchmark:
@@ -112,7 +107,7 @@ def by_docstrings(
     units = units_in(repository)
     benchmark = without_docstrings(repository, units)
     documented = {
-        name: clean_text(first_sentence(cut_parameters(unit.doc) if cut else unit.doc)).strip()
+        name: clean(first_sentence(cut_parameters(unit.doc) if cut else unit.doc)).strip()
         for name, unit in zip(benchmark.ids, units, strict=True)
         if unit.kind == "function" and unit.doc
     }

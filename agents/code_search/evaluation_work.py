@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 KIND = "search-evaluation"
 UNION = "union"
 """The method that has what all streams found."""
+REQUESTS_OF_A_QUERY = 10
+"""Requests that a query takes at most, but for repeated ones: look-ups, a paragraph, code, its assessment."""
 T = TypeVar("T")
 
 
@@ -148,6 +150,7 @@ class SearchEvaluation:
             Halted: It was stopped, or its budget is used up; what was searched until then is kept.
         """
         control.pauses = self.when_failing == "pause"
+        control.stop_seconds = self.settings.stop_seconds
         control.budget = Spending(self.settings.budget, self.settings.models.prices)
         evaluation = control.result = Evaluation()
         name = self.request.model
@@ -237,7 +240,7 @@ class _Evaluating:
         names = {id(unit): name for name, unit in zip(benchmark.ids, benchmark.units, strict=True)}
         web = None if self._settings.web is None else partial(look_up_web, self._settings.web)
         library = Library(benchmark.repository, benchmark.units, make_index, web)
-        room = asyncio.Semaphore(self._settings.concurrency)
+        room = asyncio.Semaphore(self._at_once())
         ended = 0
 
         async def search(query: str, text: str) -> None:
@@ -262,6 +265,14 @@ class _Evaluating:
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
         await self._control.gate.passing()
+
+    def _at_once(self) -> int:
+        """Return how many queries are searched at once: as many as the budget brings to an end."""
+        spending = self._control.budget
+        if spending.budget.requests is None:
+            return self._settings.concurrency
+        left = spending.budget.requests - spending.requests
+        return max(1, min(self._settings.concurrency, left // REQUESTS_OF_A_QUERY))
 
     async def _search(
         self,

@@ -87,6 +87,7 @@ class WorkSettings:
         model: The model that works ask where nobody names one; empty for none.
         web: The address of a service that searches the web; None for none.
         concurrency: How much of one work is worked on at the same time, where it has parts.
+        stop_seconds: How long turns under way may take to end once a work is stopped.
     """
 
     models: ModelSettings
@@ -95,6 +96,7 @@ class WorkSettings:
     model: str = ""
     web: str | None = None
     concurrency: int = 8
+    stop_seconds: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from loopback_models import LoopbackModels, Seen
 
 from agents.code_search import code_search_net
 from agents.code_search.docstrings import cut_parameters
-from agents.code_search.evaluation import TOP
+from agents.code_search.evaluation import TOP, by_docstrings
+from agents.repositories.reading import read_repository
 from store.formats.trec import read_qrels, read_run
 
 TILL = '''\
@@ -224,6 +226,25 @@ def test_nothing_is_measured_where_nothing_was_searched(
     assert "Nothing was measured." in shown.out
 
 
+@pytest.mark.parametrize(("budget", "measured"), [(1, False), (7, True)])
+def test_no_request_leaves_beyond_the_budget(
+    shop: Path, served: Any, tmp_path: Path, workbench: Any, budget: int, measured: bool
+) -> None:
+    served.replies["ResearcherReply"] = lambda seen: {"paragraph": f"About {len(seen.text)}."}
+    config = tmp_path / "workbench.toml"
+    config.write_text(f"[agents.budget]\nrequests = {budget}\n")
+    told = workbench("evaluate", "search", shop, *WITH_MODEL, "--config", config)
+    assert (told.code, len(served.requests)) == (3, budget)
+    assert (told.json()["queries"] > 0) == measured
+
+
+def test_queries_are_clean_text(tmp_path: Path, workbench: Any) -> None:
+    (tmp_path / "a.py").write_text('def f():\n    """Open \\ud800 a drawer."""\n    return 1\n')
+    read = read_repository(str(tmp_path), lambda path: path.endswith(".py"))
+    queries = by_docstrings(read, 1, 0, Counter()).queries
+    assert [*queries.values()] == ["Open ? a drawer."]
+
+
 # -- rows of CodeSearchNet ----------------------------------------------------------------------------
 
 
@@ -381,6 +402,26 @@ def test_characters_that_cannot_be_stored(rows: Any, homes: Path, tmp_path: Path
     told = workbench("evaluate", "search", file, "--repositories", homes, *BY_WORDS, "--into", study)
     assert methods(told)["bm25"]["success@1"] == 1
     assert told.json()["kept"]
+
+
+def test_a_row_in_another_spelling_is_there_twice(rows: Any, homes: Path, workbench: Any) -> None:
+    (homes / "lib").mkdir()
+    (homes / "lib" / "a.py").write_text("def f():\n    return 1\n")
+    file = rows(
+        ROWS[1],
+        ROWS[1] | {"repo": "/ann/shop/", "path": "/till.py"},
+        row("f", "Do it.", "ann/lib", "a.py"),
+        row("f", "Do it.", "ben/lib", "./a.py"),
+    )
+    told = workbench("evaluate", "search", file, "--repositories", homes, *BY_WORDS).json()
+    assert (told["queries"], told["repositories"]) == (2, 2)
+    assert told["left_out"] == {"rows that are there twice": 2}
+
+
+def test_the_first_name_that_holds_a_text_counts(rows: Any, homes: Path, workbench: Any) -> None:
+    file = rows(ROWS[1] | {"docstring": None, "docstring_summary": "Make the door safe."})
+    told = workbench("evaluate", "search", file, "--repositories", homes, *BY_WORDS).json()
+    assert (told["queries"], told["left_out"]) == (1, {})
 
 
 def test_a_file_that_cannot_be_evaluated(rows: Any, homes: Path, tmp_path: Path, workbench: Any) -> None:
