@@ -224,11 +224,6 @@ class SearchScreen(WorkbenchScreen):
         if self.at_work is not None:
             self.at_work.stop(0.0)
         services = self.context.jobs.settings
-        try:
-            repository = absolute(self._repository.value.strip())
-        except WorkbenchError as error:
-            self._failed(error)
-            return
         # Without a model there is one stream, that of the query.
         request = SearchRequest(
             repository,
