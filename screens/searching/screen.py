@@ -130,8 +130,8 @@ class SearchScreen(WorkbenchScreen):
             self._query.select_all()
         self._lay_out()
 
-    def _show_row(self, key: UUID, *, only_place: bool = False) -> None:
-        """Show an earlier search, or only take its repository."""
+    def _show_row(self, key: UUID, *, only_place: bool = False, chosen: bool = False) -> None:
+        """Show an earlier search, or only take its repository; one that was chosen gets the focus."""
 
         def load() -> WorkRow | None:
             from store.queries.works import work_row
@@ -139,9 +139,9 @@ class SearchScreen(WorkbenchScreen):
             with self.context.workspace.reading() as connection:
                 return work_row(connection, key)
 
-        in_thread(self, load, partial(self._row_read, only_place), self._failed, group="search")
+        in_thread(self, load, partial(self._row_read, only_place, chosen), self._failed, group="search")
 
-    def _row_read(self, only_place: bool, row: WorkRow | None) -> None:
+    def _row_read(self, only_place: bool, chosen: bool, row: WorkRow | None) -> None:
         if row is None or (self.job is not None and self.job.state not in ENDED):
             return
         try:
@@ -151,13 +151,17 @@ class SearchScreen(WorkbenchScreen):
             return
         if not self._repository.value:
             self._repository.value = request.repository
-        if only_place or (self._query.has_focus and self._query.value):
+        if only_place or (self._query.has_focus and self._query.value and not chosen):
             return
         self.job, self.request, self.findings = None, request, found
         self._query.value, self._repository.value = request.query, request.repository
         self._rank = request.options.rank
         self._said = {"failed": f"! {row.said}", "stopped": "Stopped."}.get(row.state, "")
-        self._list.focus()
+        if chosen:
+            self._list.focus()
+        else:
+            # What is typed now takes its place.
+            self._query.select_all()
         self._show_found(sort=True)
 
     def action_history(self) -> None:
@@ -166,7 +170,7 @@ class SearchScreen(WorkbenchScreen):
 
         def chosen(key: UUID | None) -> None:
             if key is not None:
-                self._show_row(key)
+                self._show_row(key, chosen=True)
 
         def show(found: tuple[WorkRow, ...]) -> None:
             self._history = found
@@ -221,8 +225,6 @@ class SearchScreen(WorkbenchScreen):
         except WorkbenchError as error:
             self._say(_error(error))
             return
-        if self.at_work is not None:
-            self.at_work.stop(0.0)
         services = self.context.jobs.settings
         # Without a model there is one stream, that of the query.
         request = SearchRequest(
@@ -235,6 +237,11 @@ class SearchScreen(WorkbenchScreen):
             ),
             paragraph=paragraph if services.model else "",
         )
+        if self.at_work is not None and request == self.request:
+            self._say("This is being searched.")
+            return
+        if self.at_work is not None:
+            self.at_work.stop(0.0)
         job = self.context.jobs.start(CodeSearch(request, services))
         if job is not None:
             self._list.forget()
@@ -304,6 +311,8 @@ class SearchScreen(WorkbenchScreen):
     def _why_nothing(self) -> str:
         if self.at_work is not None:
             return "Searching …"
+        if self._said.startswith("!"):
+            return ""
         if self.findings is None:
             return "Type what the code does, and the repository; Enter searches."
         return (

@@ -199,6 +199,11 @@ async def test_results_come_stream_by_stream_and_never_move_under_the_cursor(
         # The paragraph is there before the code.
         await until(pilot, lambda: PARAGRAPH in said(screen, "#paragraph"))
         await pilot.press("tab", "down")
+        # The same again is the one at work.
+        job = screen.job
+        await pilot.press("shift+tab", "enter", "tab")
+        assert screen.job is job
+        assert said(screen).startswith("This is being searched.")
         before, here = lines(screen), screen.query_one(ResultList).current
         service.may_write.set()
         await ended(pilot, screen)
@@ -396,7 +401,7 @@ async def test_earlier_searches_are_shown_again(
         # The latest search is there as it was left.
         assert screen.query_one("#query").value == "give change"  # type: ignore[attr-defined]
         assert lines(screen)
-        await pilot.press("slash")
+        # What is typed takes the place of the query.
         await write(pilot, "lock")
         await pilot.press("enter")
         await until(pilot, lambda: screen.findings is not None and screen.findings.query == "lock")

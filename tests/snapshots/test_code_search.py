@@ -146,7 +146,7 @@ def test_found(workspace: Workspace, snap_compare: Snap, sizes: Sizes) -> None:
         screen = pilot.app.screen
         assert isinstance(screen, SearchScreen)
         await until(pilot, lambda: screen.findings is not None)
-        await pilot.press("down")
+        await pilot.press("down", "down")
 
     assert snap_compare(searched(workspace), sizes=sizes, run_before=steps)
 
@@ -172,7 +172,7 @@ def test_earlier_searches(workspace: Workspace, snap_compare: Snap, sizes: Sizes
         screen = pilot.app.screen
         assert isinstance(screen, SearchScreen)
         await until(pilot, lambda: screen.findings is not None)
-        await pilot.press("h")
+        await pilot.press("tab", "tab", "h")
         await until(pilot, lambda: isinstance(pilot.app.screen, HistoryScreen))
 
     assert snap_compare(searched(workspace), sizes=sizes, run_before=steps)

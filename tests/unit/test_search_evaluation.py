@@ -239,10 +239,10 @@ def test_no_request_leaves_beyond_the_budget(
 
 
 def test_queries_are_clean_text(tmp_path: Path, workbench: Any) -> None:
-    (tmp_path / "a.py").write_text('def f():\n    """Open \\ud800 a drawer."""\n    return 1\n')
+    (tmp_path / "a.py").write_text('def f():\n    """Open the \\ud800x drawer."""\n    return 1\n')
     read = read_repository(str(tmp_path), lambda path: path.endswith(".py"))
     queries = by_docstrings(read, 1, 0, Counter()).queries
-    assert [*queries.values()] == ["Open ? a drawer."]
+    assert [*queries.values()] == ["Open the ?x drawer."]
 
 
 # -- rows of CodeSearchNet ----------------------------------------------------------------------------
