@@ -440,7 +440,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "review.code_search",
-        "K",
+        "O",
         "",
         "code search",
         "Search a repository for the functions that answer the item's query.",

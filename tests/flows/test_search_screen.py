@@ -422,7 +422,7 @@ async def test_from_a_query_in_the_review(workspace: Workspace, searching: Searc
         await ended(pilot, await begun(pilot, "open", shop))
         await pilot.press("escape", "enter")
         await painted(pilot)
-        await pilot.press("K")
+        await pilot.press("O")
         await until(pilot, lambda: isinstance(app.screen, SearchScreen))
         screen = app.screen
         assert isinstance(screen, SearchScreen)
