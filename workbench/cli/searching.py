@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.code_search.filing import not_run
 from store.errors import UnknownName, WorkbenchError
-from store.workspace.duckdb import Workspace as OpenWorkspace
 from workbench.cli.exchange import workspace_for_import
 from workbench.cli.options import Answer, ConfigFile, command, given_rater, in_shell, names_in, settings
 
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from agents.code_search.findings import Findings
     from agents.code_search.multi_stream import SearchOptions
     from agents.jobs.work import Work
+    from store.workspace.duckdb import Workspace as OpenWorkspace
     from workbench.config import Config
 
 
@@ -187,9 +186,11 @@ def _answer(
 @contextmanager
 def workspace_for_a_while() -> Iterator[OpenWorkspace]:
     """Make a workspace that goes at the end: a work, with its budget and its stop, needs one."""
+    from store.workspace.duckdb import Workspace
+
     with (
         tempfile.TemporaryDirectory(prefix="workbench-search-") as folder,
-        OpenWorkspace.create(Path(folder, "search.duckdb")) as opened,
+        Workspace.create(Path(folder, "search.duckdb")) as opened,
     ):
         yield opened
 
@@ -219,7 +220,7 @@ def _file(opened: OpenWorkspace, path: Path, found: Findings, top: int) -> _File
 
     What was found is printed all the same where they cannot be added.
     """
-    from agents.code_search.filing import file_pairs, source_of
+    from agents.code_search.filing import file_pairs, not_run, source_of
     from store.formatting import pluralize
 
     if not found.results:
