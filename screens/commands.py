@@ -205,6 +205,18 @@ def _fields(scope: CommandScope) -> tuple[Command, Command]:
     )
 
 
+def _rows(scope: CommandScope, row: str) -> tuple[Command, ...]:
+    """Return the commands that move in a list of a screen, with what a row is called."""
+    return (
+        Command(f"{scope}.up", "up,k", "move(-1)", "up", f"Go to the {row} above.", on_line=False),
+        Command(f"{scope}.down", "down,j", "move(1)", "down", f"Go to the {row} below.", on_line=False),
+        Command(f"{scope}.page_up", "pageup", "page(-1)", "page up", "Go one page up.", on_line=False),
+        Command(f"{scope}.page_down", "pagedown", "page(1)", "page down", "Go one page down.", on_line=False),
+        Command(f"{scope}.start", "home", "jump(0)", "first", f"Go to the first {row}.", on_line=False),
+        Command(f"{scope}.end", "end", "jump(-1)", "last", f"Go to the last {row}.", on_line=False),
+    )
+
+
 def _panes(scope: CommandScope) -> tuple[Command, ...]:
     """Return the commands that go from pane to pane of a screen that judges."""
     back, forth = "left_square_bracket", "right_square_bracket"
@@ -781,12 +793,7 @@ COMMANDS: tuple[Command, ...] = (
         "Go to the field before.",
         on_line=False,
     ),
-    Command("search.down", "down", "move(1)", "down", "Go to the next result.", on_line=False),
-    Command("search.up", "up", "move(-1)", "up", "Go to the result before.", on_line=False),
-    Command("search.page_down", "pagedown", "page(1)", "page down", "Go one page down.", on_line=False),
-    Command("search.page_up", "pageup", "page(-1)", "page up", "Go one page up.", on_line=False),
-    Command("search.start", "home", "jump(0)", "first", "Go to the first result.", on_line=False),
-    Command("search.end", "end", "jump(-1)", "last", "Go to the last result.", on_line=False),
+    *_rows("search", "result"),
     Command("search.back", "escape,q", "dismiss", "back", "Go back; a search at work goes on."),
     Command("history.leave", "escape,q", "dismiss", "close", "Close the list."),
     Command(
@@ -889,12 +896,7 @@ COMMANDS: tuple[Command, ...] = (
         "Choose the previous second method.",
         on_line=False,
     ),
-    Command("by_query.up", "up,k", "move(-1)", "up", "Go to the query above.", on_line=False),
-    Command("by_query.down", "down,j", "move(1)", "down", "Go to the query below.", on_line=False),
-    Command("by_query.page_up", "pageup", "page(-1)", "page up", "Go one page up.", on_line=False),
-    Command("by_query.page_down", "pagedown", "page(1)", "page down", "Go one page down.", on_line=False),
-    Command("by_query.start", "home", "jump(0)", "first", "Go to the first query.", on_line=False),
-    Command("by_query.end", "end", "jump(-1)", "last", "Go to the last query.", on_line=False),
+    *_rows("by_query", "query"),
     Command("ranked.open", "enter", "open", "open", "Review the pair of query and code, or show the code."),
     Command("ranked.next", "n", "step(1)", "next query", "Show the rankings of the next query."),
     Command("ranked.back", "escape,q", "dismiss", "back", "Go back to the queries."),
@@ -906,12 +908,7 @@ COMMANDS: tuple[Command, ...] = (
         "other list",
         "Go to the other list: to the same code where it has it, else to the same rank.",
     ),
-    Command("ranked.up", "up,k", "move(-1)", "up", "Go to the code above.", on_line=False),
-    Command("ranked.down", "down,j", "move(1)", "down", "Go to the code below.", on_line=False),
-    Command("ranked.page_up", "pageup", "page(-1)", "page up", "Go one page up.", on_line=False),
-    Command("ranked.page_down", "pagedown", "page(1)", "page down", "Go one page down.", on_line=False),
-    Command("ranked.start", "home", "jump(0)", "first", "Go to the first code.", on_line=False),
-    Command("ranked.end", "end", "jump(-1)", "last", "Go to the last code.", on_line=False),
+    *_rows("ranked", "code"),
     Command("file.wrap", "W", "wrap", "wrap", "Wrap long lines, or do not."),
     Command("file.back", "escape,q", "dismiss", "back", "Go back."),
     Command("list.up", "up,k", "move(-1)", "up", "Go to the item above."),

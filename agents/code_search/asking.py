@@ -21,3 +21,8 @@ class Ask(Protocol):
             ModelError: No usable reply came.
         """
         ...
+
+
+async def no_model(role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
+    """Refuse: a search without a model has only streams that ask for nothing."""
+    raise RuntimeError(f"a search without a model asked the {role}")

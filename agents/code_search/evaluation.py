@@ -127,7 +127,7 @@ def by_docstrings(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a method found for a query, and what that took.
+    """The results of a method for a query, with their cost.
 
     Attributes:
         ids: What it found, best first, at most `TOP`.

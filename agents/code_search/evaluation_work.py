@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from agents.code_search.asking import no_model
 from agents.code_search.code_search_net import by_rows, no_query, read_rows
 from agents.code_search.evaluation import (
     TOP,
@@ -62,7 +63,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """What is evaluated, and how.
+    """The queries of an evaluation, and its methods.
 
     Attributes:
         source: A repository (see `agents.repositories.reading.read_repository`), or a file of CodeSearchNet.
@@ -284,10 +285,10 @@ class _Evaluating:
     ) -> dict[str, Found]:
         """Search one query; return what each stream found, and all of them together."""
         library.notes = findings.notes
-        ask = None
+        recorded = None
         if self._model is not None:
             role_model = RoleModel(self._model, self._settings.models.temperature)
-            ask = WorkAsk(self._control, role_model, self._settings.models, findings.query)
+            recorded = WorkAsk(self._control, role_model, self._settings.models, findings.query)
 
         async def look_up(words: str) -> Page:
             return await self._compute(lambda _: library.page(words))
@@ -302,11 +303,10 @@ class _Evaluating:
             for stream in search.found:
                 ended.setdefault(stream, monotonic() - began)
 
-        # Without a model there are no streams that ask.
-        search = MultiStreamSearch(index, findings, ask, look_up, options, compared, begin)  # type: ignore[arg-type]
+        search = MultiStreamSearch(index, findings, recorded or no_model, look_up, options, compared, begin)
         await search.run()
         begin("the end")
-        seconds, turns = monotonic() - began, [] if ask is None else ask.turns
+        seconds, turns = monotonic() - began, [] if recorded is None else recorded.turns
 
         def found(results: Sequence[SearchResult], seconds: float, turns: Sequence[Step]) -> Found:
             ids, scores = (names[id(one.unit)] for one in results[:TOP]), (one.score for one in results[:TOP])

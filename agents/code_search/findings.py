@@ -1,4 +1,4 @@
-"""What a search has found so far, as screens show it and a workspace keeps it."""
+"""The findings of a code search, as screens show them and a workspace keeps them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_A_PLACE = 300
 
 @dataclass(slots=True)
 class Findings:
-    """What a search has found so far.
+    """The findings of a search, which grow while it works.
 
     Attributes:
         query: The query.
@@ -37,8 +37,8 @@ class Findings:
         augmented: The paragraph about the query; None until there is one.
         code: The code that was written for it; empty for none.
         searched: The streams that were searched.
-        results: What they found together, best first.
-        ranked: By what: the best cosine, or a model that read all of it.
+        results: The union of their results, best first.
+        ranked: How the results are ranked: by the best cosine, or by a model that read all of them.
         notes: What went wrong and what was left out, a sentence each.
         requests: The requests to the model.
         cost: What they cost in US dollars; None where that is not known.

@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from agents.repositories.git import shown_url
+from agents.repositories.units import clean
 from store.errors import WorkbenchError
 
 MOST_BYTES = 2 << 20
@@ -118,9 +119,4 @@ def _results(found: Any) -> Iterator[WebPassage]:
         texts = [text for text in named if isinstance(text, str) and text.strip()]
         place = fields.get("url")
         if texts and isinstance(place, str):
-            yield WebPassage(_clean(place), _clean("\n".join(texts)))
-
-
-def _clean(text: str) -> str:
-    """Return a text without halves of surrogate pairs and NUL, which cannot be kept."""
-    return text.encode(errors="replace").decode().replace("\0", " ")
+            yield WebPassage(clean(place), clean("\n".join(texts)))

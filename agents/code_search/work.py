@@ -48,13 +48,12 @@ if TYPE_CHECKING:
     from agents.repositories.units import Unit
 
 KIND = "code-search"
-MOST_RESULTS = 1000
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched for, and how.
+    """The query of a search, its repository and its options.
 
     Attributes:
         repository: A folder, an archive or a git URL: see `agents.repositories.reading.read_repository`.

@@ -115,7 +115,7 @@ class Job:
 
     @property
     def kept(self) -> Mapping[str, Any]:
-        """What it kept last; nothing where it is a run."""
+        """The values that it kept last; empty for a run of the agents."""
         return self._control.kept
 
     @property

@@ -35,7 +35,7 @@ class ParagraphEditor(TextEditor):
 
     @property
     def heading(self) -> str:
-        """What is edited."""
+        """The title of the editor."""
         return "The paragraph about the query"
 
     @property

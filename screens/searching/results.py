@@ -1,4 +1,4 @@
-"""What a search found, as lines: rank, name, score, and which streams found it."""
+"""The list of a search's results: rank, name, score, and the streams that found each."""
 
 from __future__ import annotations
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from textual import on
@@ -18,6 +19,7 @@ from agents.jobs.events import ENDED, JobEnded, JobEvent, JobPaused, JobResumed
 from screens.commands import Command, bindings
 from screens.jobs.job_line import JobLine
 from screens.navigator import LoadedText
+from screens.notices import error_sentences
 from screens.rankings.row_list import RowList
 from screens.searching.results import ResultList, place_of, stream_words
 from screens.threads import in_thread
@@ -74,6 +76,7 @@ class SearchScreen(WorkbenchScreen):
         self._said = ""
         self._model = ""
         self._filing = False
+        self._taken: Mapping[str, Any] = {}
         self._example = ("", "")
         self._draft = ("", "")
 
@@ -249,8 +252,11 @@ class SearchScreen(WorkbenchScreen):
 
     def _follow(self, job: Job) -> None:
         """Show what a search of this session finds."""
+        from agents.code_search.work import CodeSearch
+
+        assert isinstance(job.job, CodeSearch)
         self.job, self.findings, self._said = job, None, ""
-        self.request = job.job.request  # type: ignore[attr-defined]  # it is a `CodeSearch`
+        self.request = job.job.request
         self._query.value, self._repository.value = self.request.query, self.request.repository
         self._take()
 
@@ -271,10 +277,13 @@ class SearchScreen(WorkbenchScreen):
         """Show what the search has found until now."""
         from agents.code_search.findings import Findings
 
-        if self.job is not None and self.job.kept:
-            # What it kept before it went on may be of another version.
+        kept = {} if self.job is None else self.job.kept
+        # Most events report progress alone.
+        if kept and kept is not self._taken:
+            self._taken = kept
+            # An earlier part of the work may be of another version.
             with suppress(WorkbenchError):
-                self.findings = Findings.of_dict(dict(self.job.kept))
+                self.findings = Findings.of_dict(kept)
         self._show_found()
 
     def _failed(self, error: WorkbenchError) -> None:
@@ -332,14 +341,14 @@ class SearchScreen(WorkbenchScreen):
         if not self._list.in_order:
             lines.insert(0, f"More was found: {self.key_of('order')} puts it in the order of the ranks.")
         self.set_class(self._said.startswith("!"), "-wrong")
-        self._fill("#streams", self._streams_line(), cells)
-        self._fill("#facts", " · ".join(self._facts()), cells)
-        self.query_one("#paragraph", Static).update(self._paragraph(cells))
-        self._fill("#notes", "\n".join(one_line(line, 2 * cells) for line in lines))
+        for where, text in (
+            ("#streams", Content(one_line(self._streams_line(), cells))),
+            ("#facts", Content(one_line(" · ".join(self._facts()), cells))),
+            ("#paragraph", self._paragraph(cells)),
+            ("#notes", Content("\n".join(one_line(line, 2 * cells) for line in lines))),
+        ):
+            self.query_one(where, Static).update(text)
         self.refresh_bindings()
-
-    def _fill(self, where: str, text: str, cells: int | None = None) -> None:
-        self.query_one(where, Static).update(Content(text if cells is None else one_line(text, cells)))
 
     @property
     def _has_streams(self) -> bool:
@@ -560,13 +569,13 @@ def _kept_search(row: WorkRow) -> tuple[SearchRequest, Findings | None]:
 
 def _error(error: WorkbenchError | None) -> str:
     """Return an error as a line; nothing for none."""
-    return "" if error is None else f"! {error.title}: {error.message} {error.hint}".rstrip()
+    return "" if error is None else f"! {error.title}: {error_sentences(error)}"
 
 
 def _in_file(repository: str, one: SearchResult) -> LoadedText:
     """Load the file of a result, with the cursor on the result; the result alone where it cannot be read."""
-    from agents.repositories.git import is_git_url
-    from agents.repositories.reading import read_repository
+    from agents.repositories.git import is_git_url, split_reference
+    from agents.repositories.reading import read_one_file
     from agents.repositories.units import units_of
 
     unit = one.unit
@@ -575,7 +584,8 @@ def _in_file(repository: str, one: SearchResult) -> LoadedText:
     if is_git_url(repository):
         # To show one file, a commit is not fetched again.
         return alone
-    read = read_repository(repository, lambda path: path == unit.path)
+    place, reference = split_reference(repository)
+    read = read_one_file(place, unit.path, reference)
     if not read.files:
         return alone
     text = read.files[0].text

@@ -19,6 +19,7 @@ from sqlalchemy import update
 from study_app import open_study, rater_app
 from textual.pilot import Pilot
 from textual.widgets import Static
+from till_shop import TILL
 
 from agents.jobs.budget import Budget
 from agents.jobs.runner import JobRunner
@@ -33,28 +34,11 @@ from screens.searching.results import ResultList
 from screens.searching.screen import SearchScreen
 from screens.text_screen import TextScreen
 from screens.widgets.line_input import LineInput
+from screens.widgets.text.code_area import CodeArea
 from store.tables.columns import table_of
 from store.tables.runs import ReplyRow, WorkRow, kept
 from store.workspace.duckdb import Workspace
 
-TILL = """\
-class Till:
-    def give_change(self, paid, price):
-        left = paid - price
-        return self.coins_of(left)
-
-    def coins_of(self, left):
-        return [coin for coin in COINS if coin <= left]
-
-
-class Door:
-    def lock(self):
-        self.locked = True
-
-
-def open_drawer(drawer):
-    drawer.open()
-"""
 CODE = "def open_drawer(drawer):\n    drawer.open()\n\n\ndef lock(self):\n    self.locked = True\n"
 PARAGRAPH = "`Till.give_change` pays back the difference in coins."
 
@@ -140,7 +124,8 @@ async def opened(pilot: Pilot[None]) -> SearchScreen:
     await until(pilot, lambda: isinstance(pilot.app.screen, HomeScreen))
     await pilot.press("slash")
     await until(pilot, lambda: isinstance(pilot.app.screen, SearchScreen))
-    return pilot.app.screen  # type: ignore[return-value]
+    assert isinstance(pilot.app.screen, SearchScreen)
+    return pilot.app.screen
 
 
 async def write(pilot: Pilot[None], text: str) -> None:
@@ -282,8 +267,7 @@ async def test_the_paragraph_is_edited_and_its_sources_are_shown(
         await until(pilot, lambda: "README.md (looked up: coins)" in screen_text(app))
         await pilot.press("escape", "e")
         await until(pilot, lambda: app.screen.query("#editor-text").first().has_focus)
-        area = app.screen.query_one("#editor-text")
-        area.text = "Doors are locked."  # type: ignore[attr-defined]
+        app.screen.query_one("#editor-text", CodeArea).text = "Doors are locked."
         number, before = len(service.asked), screen.job
         await pilot.press("ctrl+s")
         await until(pilot, lambda: screen.job is not before)
@@ -399,7 +383,7 @@ async def test_earlier_searches_are_shown_again(
         screen = await opened(pilot)
         await until(pilot, lambda: screen.findings is not None)
         # The latest search is there as it was left.
-        assert screen.query_one("#query").value == "give change"  # type: ignore[attr-defined]
+        assert screen.query_one("#query", LineInput).value == "give change"
         assert lines(screen)
         # What is typed takes the place of the query.
         await write(pilot, "lock")
@@ -427,8 +411,8 @@ async def test_from_a_query_in_the_review(workspace: Workspace, searching: Searc
         screen = app.screen
         assert isinstance(screen, SearchScreen)
         # The query of the item, in the repository that was searched last.
-        await until(pilot, lambda: screen.query_one("#repository").value == str(shop))  # type: ignore[attr-defined]
-        assert screen.query_one("#query").value == "give change 1"  # type: ignore[attr-defined]
+        await until(pilot, lambda: screen.query_one("#repository", LineInput).value == str(shop))
+        assert screen.query_one("#query", LineInput).value == "give change 1"
         assert screen.findings is None
 
 

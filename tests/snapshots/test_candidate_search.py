@@ -1,7 +1,6 @@
 """Pictures of a search for candidate pairs: its dialog, its states on the Jobs screen, its line on Home."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,15 +40,6 @@ LOG = (
     ("info", "reading texts: 412,092 in 9 s"),
     ("info", "encoding queries by minilm: 12 in 1 s"),
 )
-
-
-@pytest.fixture(autouse=True)
-def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

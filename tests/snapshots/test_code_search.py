@@ -1,7 +1,6 @@
 """Pictures of a code search: before the first one, what was found, what went wrong, and earlier searches."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import timedelta
@@ -30,6 +29,7 @@ from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.searching.history import HistoryScreen
 from screens.searching.screen import SearchScreen
+from screens.widgets.line_input import LineInput
 from store.tables.columns import table_of
 from store.tables.runs import WorkRow
 from store.workspace.duckdb import Workspace
@@ -46,21 +46,12 @@ def resolve_redirects(self, response, request, stream=False, timeout=None):
         response = self.send(request, stream=stream, timeout=timeout)
     return response
 '''
-FOUND = (
+FOUND: tuple[tuple[str, int, str, dict[str, float]], ...] = (
     ("client/sessions.py", 133, "Session.resolve_redirects", {"query": 0.71, "code": 0.64, "parts": 0.69}),
     ("client/sessions.py", 107, "Session.redirect_target", {"query": 0.66, "parts": 0.52}),
     ("client/sessions.py", 330, "Session.a_method_with_a_name_that_is_quite_long", {"code": 0.58}),
     ("client/errors.py", 12, "TooManyRedirects", {"classes": 0.41}),
 )
-
-
-@pytest.fixture(autouse=True)
-def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture
@@ -76,7 +67,7 @@ def findings() -> Findings:
         SearchResult(
             Unit(path, line, line + 7, name, "class" if name[0] == "T" else "function", BODY, "", "python"),
             max(streams.values()),
-            dict(streams),  # type: ignore[arg-type]
+            streams,
         )
         for path, line, name, streams in FOUND
     ]
@@ -130,8 +121,8 @@ async def opened(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: isinstance(app.screen, HomeScreen) and app.screen.facts is not None)
     await pilot.press("slash")
     await until(pilot, lambda: isinstance(app.screen, SearchScreen))
-    for line in app.screen.query("LineInput"):
-        line.cursor_blink = False  # type: ignore[attr-defined]
+    for line in app.screen.query(LineInput):
+        line.cursor_blink = False
 
 
 @at(NARROW, WIDE)

@@ -1,7 +1,6 @@
 """Pictures of home, the queue and the jobs screen: every state at 80x24, 100x30 and 120x40."""
 
 import shutil
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -71,13 +70,9 @@ Steps = Callable[[Pilot[Any]], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
-def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are looked at at one moment."""
     monkeypatch.setattr(run_status, "now", lambda: BEGAN)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,14 +31,9 @@ Steps = Callable[[Pilot[Any]], Awaitable[Any]]
 
 
 @pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One time zone; and what depends on how fast the test runs is left out of the pictures."""
-    monkeypatch.setenv("TZ", "UTC")
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on how fast the test runs is left out of the pictures."""
     monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture(scope="module")

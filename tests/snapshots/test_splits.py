@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +19,9 @@ from store.splits import splits
 
 
 @pytest.fixture(autouse=True)
-def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Splits are made at one moment."""
     monkeypatch.setattr(splits, "now", lambda: BEGAN)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 SHOWN: dict[str, tuple[str, ...]] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +34,11 @@ Steps = Callable[[Pilot[Any]], Awaitable[None]]
 
 
 @pytest.fixture(autouse=True)
-def _same_time_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "UTC")
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Studies are looked at at one moment, and at one pace."""
     monkeypatch.setattr(SessionProgress, "pace", property(lambda _: 48.0))
     for module in (dashboard, dashboard_text, studies):
         monkeypatch.setattr(module, "now", lambda: BEGAN)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 def shows(text: str, *keys: str) -> Steps:
