@@ -784,7 +784,7 @@ COMMANDS: tuple[Command, ...] = (
         for number, stream in enumerate(("query", "code", "classes", "parts"), start=1)
     ),
     Command("search.query", "slash", "query", "query", "Go to the line of the query."),
-    Command("search.next", "tab", "app.focus_next", "next", "Go to the next field.", on_line=False),
+    Command("search.next", "tab", "app.focus_next", "next field", "Go to the next field."),
     Command(
         "search.previous",
         "shift+tab",
