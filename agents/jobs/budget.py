@@ -125,10 +125,6 @@ class Spending:
         """Count a request that leaves."""
         self.requests += 1
 
-    def may_send(self) -> bool:
-        """Tell whether a request that failed may be sent again."""
-        return self.reached() is None
-
     def reached(self) -> BudgetReached | None:
         """Return the budget that is used up; None while there is something left to spend."""
         for what in ("money", "tokens", "requests"):

@@ -188,9 +188,19 @@ class Control:
                 return
             self.end_of_budget(reached)
 
-    def may_pay(self) -> bool:
-        """Tell whether something may be paid for now."""
-        return self.gate.is_open and self.budget.unreported is None and self.budget.reached() is None
+    # -- what watches its requests (`agents.llm.request_watch.RequestWatch`) ------------------------------
+
+    def may_begin(self) -> bool:
+        """Tell whether the first request for a reply may be sent."""
+        return self.gate.is_open and self.budget.unreported is None and self.may_send()
+
+    def may_send(self) -> bool:
+        """Tell whether a further request for a reply may be sent."""
+        return self.budget.reached() is None
+
+    def sent(self) -> None:
+        """Count a request that leaves."""
+        self.budget.sent()
 
     # -- what the work says, from any thread ------------------------------------------------------------
 

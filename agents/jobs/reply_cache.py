@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from agents.jobs.limits import share_of
 from agents.llm.errors import ModelError
-from agents.llm.request_watch import watch_requests
+from agents.llm.request_watch import NotSent, watch_requests
 from agents.llm.structured import MalformedReply, parse_reply
 from store.queries.replies import replies_of
 from store.record.ids import now
@@ -128,7 +128,7 @@ class ReplyCache:
                 kept = None if self._fresh else await self._kept(key, request)
                 if kept is not None:
                     asked = self._from_cache(new_step(), *kept)
-                elif self._control.may_pay():
+                elif self._control.may_begin():
                     asked = await self._paid(model, request, key, new_step)
             finally:
                 if asked is None:
@@ -142,7 +142,7 @@ class ReplyCache:
     ) -> ReplyResult | None:
         """Ask the model, once there is a share; None where nothing may be spent any more by then."""
         async with share_of(self._control.limits.requests, self._control.gate):
-            return await self._ask(model, request, key, new_step()) if self._control.may_pay() else None
+            return await self._ask(model, request, key, new_step()) if self._control.may_begin() else None
 
     async def _alone(self, key: UUID) -> Callable[[], None]:
         """Let one caller at a time ask a question, so that the next one finds its reply."""
@@ -181,11 +181,15 @@ class ReplyCache:
         }
         return ReplyResult(step.model_copy(update=taken), value=value)
 
-    async def _ask(self, model: LanguageModel, request: ModelRequest, key: UUID, step: Step) -> ReplyResult:
+    async def _ask(
+        self, model: LanguageModel, request: ModelRequest, key: UUID, step: Step
+    ) -> ReplyResult | None:
         started = perf_counter()
         try:
-            with watch_requests(self._spending):
+            with watch_requests(self._control):
                 reply = await model.reply(request)
+        except NotSent:
+            return None
         except ModelError as error:
             spent = self._spent(model, error.usage, error.requests)
             failed = {

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from agents.llm.errors import ModelError
 from agents.llm.notices import WeakerForm, notify
-from agents.llm.request_watch import may_send
+from agents.llm.request_watch import leave, may_send
 from agents.llm.structured import Answer
 
 AUTO = "auto"
@@ -142,4 +142,5 @@ class ReplyForm:
         raise AssertionError("one of the ways either answers or raises")
 
     async def _send(self, send: Callable[[str], Awaitable[Answer]], at: int) -> Answer:
+        leave()
         return replace(await send(self._ways[at]), form=self._ways[at])

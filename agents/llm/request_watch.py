@@ -1,7 +1,8 @@
-"""Shared by the SDK clients below the SDKs' own interface: counting requests, and the pace of a service.
+"""Shared by the clients of models: counts requests as they leave, and holds back those that may not any more.
 
-A request is counted where it leaves, by an event hook of the HTTP client, into the tally of the reply that
-is being asked for, and passed to the budget of a run.
+A request may wait within a client, for the pace of the service and for the first request that finds out how
+to ask. So whether it may be sent is asked again when it leaves; it is counted in the same moment, so that of
+several that leave together none goes beyond a budget of requests.
 """
 
 from __future__ import annotations
@@ -10,10 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    import httpx2
+from typing import Protocol
 
 CONNECT_SECONDS = 10.0
 """Longest wait for a connection; a host that does not answer is not worth the time of a whole reply."""
@@ -26,8 +24,16 @@ class Tally:
     requests: int = 0
 
 
+class NotSent(Exception):
+    """The first request for a reply was held back: the work is paused or stopped, or its budget used up."""
+
+
 class RequestWatch(Protocol):
-    """Counts requests as they leave, and decides whether one may be sent once more."""
+    """Counts requests as they leave, and decides which may be sent."""
+
+    def may_begin(self) -> bool:
+        """Tell whether the first request for a reply may be sent."""
+        ...
 
     def sent(self) -> None:
         """A request leaves."""
@@ -67,23 +73,26 @@ def watch_requests(watch: RequestWatch) -> Iterator[None]:
         _watch.reset(token)
 
 
-def count_request() -> None:
-    """Add one request to the tally of the reply being asked for, and notify the budget."""
-    if (tally := _current.get()) is not None:
-        tally.requests += 1
-    if (watch := _watch.get()) is not None:
+def leave() -> None:
+    """Count a request that is about to be sent: in the tally of the reply being asked for, and the budget.
+
+    Raises:
+        NotSent: It is the first one for its reply, and may not be sent any more. Those that follow belong to
+            a turn that is under way, which comes to its end.
+    """
+    tally, watch = _current.get(), _watch.get()
+    if watch is not None:
+        if (tally is None or not tally.requests) and not watch.may_begin():
+            raise NotSent
         watch.sent()
+    if tally is not None:
+        tally.requests += 1
 
 
 def may_send() -> bool:
     """Tell whether a failed request may be sent again; the watch can refuse."""
     watch = _watch.get()
     return watch is None or watch.may_send()
-
-
-async def on_request(_request: httpx2.Request) -> None:
-    """Count a request; an event hook of the HTTP client."""
-    count_request()
 
 
 def broken_off(error: BaseException) -> bool:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from agents.llm.errors import ModelError, ModelErrorKind
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
-from agents.llm.request_watch import count_request
+from agents.llm.request_watch import leave
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import Answer, converse
 
@@ -113,7 +113,7 @@ class ScriptedModel:
         self._asked[key] = turn + 1
         line = lines[min(turn, len(lines) - 1)]
         await asyncio.sleep(line.delay_seconds)
-        count_request()
+        leave()
         usage = Usage(**line.usage.model_dump())
         if line.error in {"truncated", "refused"}:
             return Answer("", usage, self.name, line.error, "as the script says")

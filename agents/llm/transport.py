@@ -10,8 +10,6 @@ from typing import Any
 
 import httpx2
 
-from agents.llm.request_watch import on_request
-
 
 class AnswerTooLarge(ValueError):
     """A service sent more than the limit of an answer."""
@@ -60,7 +58,7 @@ def client_options(most: int, on_response: Callable[[httpx2.Response], Awaitable
         # The prompt and the code would go wherever a redirect points.
         "follow_redirects": False,
         "headers": {"accept-encoding": "identity"},
-        "event_hooks": {"request": [on_request], "response": [bound]},
+        "event_hooks": {"response": [bound]},
     }
 
 

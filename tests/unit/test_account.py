@@ -1,5 +1,6 @@
 """What a run spends: budgets, prices, and replies that are paid for once."""
 
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from small_workspace import GOOD, Told, pairs_workspace, rows, script_file, verd
 from agents.jobs.budget import Budget, Spending
 from agents.jobs.errors import BudgetReached
 from agents.jobs.estimate import estimate
-from agents.jobs.events import JobPaused, JobProgressed, Spent
+from agents.jobs.events import ItemEnded, JobPaused, JobProgressed, Spent
 from agents.jobs.job import JobRequest
 from agents.jobs.runner import JobRunner, run_job
 from agents.llm.prices import Price, price_of
@@ -55,7 +56,7 @@ def another_run(seconds):
 @pytest.mark.parametrize(
     ("budget", "most"),
     [
-        (Budget(requests=20), 20 + FLYING),
+        (Budget(requests=20), 20),
         (Budget(tokens=110 * 20), 20 + FLYING),
         (Budget(money=MONEY * 20), 20 + FLYING),
         (Budget(pairs=20), 20),
@@ -125,6 +126,42 @@ def test_behind_the_screens_a_job_pauses_at_its_budget_and_goes_on_with_more(wor
         assert job.wait(60)
         report = job.result()
     assert (report.state, report.done, report.used_up) == ("done", PAIRS, None)
+
+
+@pytest.fixture
+def held_back(workspace, server):
+    """A job whose first request is under way, while seven more wait within the client to learn how to ask."""
+    asked, answer = threading.Event(), threading.Event()
+
+    def script(seen, number):
+        asked.set()
+        assert answer.wait(60)
+
+    server.script = script
+    told = Told()
+    with JobRunner(workspace, told) as runner:
+        job = runner.start(JobRequest(settings(server)))
+        assert asked.wait(60)
+        yield job, answer, told
+
+
+def test_requests_that_wait_within_the_client_are_not_sent_after_a_stop(held_back, server):
+    job, answer, _ = held_back
+    job.stop()
+    answer.set()
+    assert job.wait(60)
+    assert (job.result().state, job.result().done, len(server.requests)) == ("stopped", 1, 1)
+
+
+def test_requests_that_wait_within_the_client_wait_while_paused(held_back, server):
+    job, answer, told = held_back
+    job.pause()
+    answer.set()
+    told.until(lambda event: isinstance(event, ItemEnded))
+    assert len(server.requests) == 1
+    job.resume()
+    assert job.wait(60)
+    assert (job.result().state, job.result().done, len(server.requests)) == ("done", PAIRS, PAIRS)
 
 
 def test_a_budget_in_money_needs_a_price_before_anything_is_asked(workspace, server):

@@ -246,6 +246,9 @@ async def test_a_budget_of_requests_is_not_exceeded_by_weaker_ways():
         def sent(self):
             self.sent_requests += 1
 
+        def may_begin(self):
+            return True
+
         def may_send(self):
             return self.sent_requests < 1
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from agents.llm.errors import ModelError
 from agents.llm.protocol import Message, ModelRequest, Usage
-from agents.llm.request_watch import count_request, tallied
+from agents.llm.request_watch import leave, tallied
 from agents.llm.structured import Answer, MalformedReply, converse, parse_reply
 
 
@@ -194,7 +194,7 @@ class Speaker:
         self.asked: list[tuple[Message, ...]] = []
 
     async def __call__(self, messages: tuple[Message, ...]) -> Answer:
-        count_request()
+        leave()
         self.asked.append(messages)
         answer = self.answers[len(self.asked) - 1]
         if isinstance(answer, ModelError):
@@ -296,7 +296,7 @@ async def test_replies_asked_for_at_the_same_time_count_their_own_requests() -> 
     async def count(times: int) -> int:
         with tallied() as tally:
             for _ in range(times):
-                count_request()
+                leave()
                 await asyncio.sleep(0)  # the others' turn
             return tally.requests
 
