@@ -16,6 +16,11 @@ from typing import Any
 
 import pytest
 import typer.main
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("workbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("workbench")
 
 NO_DATA = "is not beside this repository"
 REPOSITORY = Path(__file__).resolve().parent.parent
