@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from agents.jobs.budget import Budget
 from agents.jobs.limits import LimitSettings
 from agents.llm.settings import ModelSettings
+from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS as COMPLETING
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
 from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from agents.pipelines.registry import agents_part
@@ -24,10 +25,14 @@ from agents.prompts import read_prompt
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
 
-OURS = {each.name: each for each in (*ANNOTATING, *JUDGING)}
+OURS = {each.name: each for each in (*ANNOTATING, *JUDGING, *COMPLETING)}
 """The configurations that come with the program, by name."""
 
-KIND_OF = dict.fromkeys(OURS, "pair") | {each.name: "comparison" for each in JUDGING}
+KIND_OF = {
+    each.name: kind
+    for kind, ours in (("pair", ANNOTATING), ("comparison", JUDGING), ("completion", COMPLETING))
+    for each in ours
+}
 """The task kind that each of them works on."""
 
 OUR_PROMPTS = tuple(dict.fromkeys(name for each in OURS.values() for name in each.prompts.values()))
@@ -90,6 +95,9 @@ class RoleTable(BaseModel):
 
     judge: RoleSettings = RoleSettings()
     """Says which of two candidates is better, in both orders."""
+
+    completer: RoleSettings = RoleSettings()
+    """Completes code at a cursor; its temperature is that of the decoding."""
 
     def given(self) -> dict[str, RoleSettings]:
         """Return the settings of the roles that have any."""
@@ -295,6 +303,7 @@ class JobSettings:
         stop_seconds: See `AgentSettings`.
         cache: Whether questions that were answered before are answered from the workspace.
         retry_failed: Only items that the run has failed on, and that are not labelled since.
+        options: Options of the configuration that are not as by default (`Configuration.options`).
     """
 
     model: str
@@ -317,10 +326,14 @@ class JobSettings:
     cache: bool = True
     budget: Budget = field(default_factory=Budget)
     retry_failed: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def _configuration(self) -> Configuration:
-        return agents_part(self.kind).configuration(self.agents)
+        found = agents_part(self.kind).configuration(self.agents)
+        if not self.options:
+            return found
+        return replace(found, options={**found.options, **self.options})
 
     def configuration(self) -> Configuration:
         """Return the agents that take part, with the user's own prompts as their files are now.

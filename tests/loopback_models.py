@@ -1,6 +1,7 @@
 """A language-model service on the loopback interface, for driving the real SDKs without a network.
 
-It speaks OpenAI's chat completions (`POST /v1/chat/completions`) and embeddings (`POST /v1/embeddings`), and
+It speaks OpenAI's chat completions (`POST /v1/chat/completions`), completions (`POST /v1/completions`) and
+embeddings (`POST /v1/embeddings`), and
 Anthropic's messages (`POST /v1/messages`), refuses what those services refuse, and answers by the schema it was sent:
 
     with LoopbackModels(replies={"ScreenerReply": {"verdict": "unclear", "reason": "needs a run"}}) as server:
@@ -39,6 +40,7 @@ from loopback_wire import (
     Seen,
     Slow,
     Status,
+    Texts,
     Truncated,
     WebPage,
     anthropic_error,
@@ -67,6 +69,7 @@ __all__ = [
     "Seen",
     "Slow",
     "Status",
+    "Texts",
     "Truncated",
     "WebPage",
     "smallest",
@@ -158,6 +161,8 @@ class LoopbackModels:
         outcome = self.script(seen, seen.number) if self.script else None
         if outcome is None and "input" in seen.body:
             return Body(embeddings(seen))
+        if outcome is None and "prompt" in seen.body:
+            return Texts([("pass", -0.5)] * seen.body.get("n", 1))
         return self.fitting(seen) if outcome is None else outcome
 
     def fitting(self, seen: Seen) -> Outcome:
@@ -211,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         api: Literal["openai", "anthropic"]
         match self.path:
-            case "/v1/chat/completions" | "/v1/embeddings":
+            case "/v1/chat/completions" | "/v1/completions" | "/v1/embeddings":
                 api = "openai"
             case "/v1/messages":
                 api = "anthropic"

@@ -9,7 +9,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -96,8 +96,16 @@ class Body:
     content: Any
 
 
+@dataclass(frozen=True)
+class Texts:
+    """Continuations, each with the logarithm of its tokens' probability; None where the service is silent."""
+
+    found: Sequence[tuple[str, float | None]]
+
+
 Outcome = (
     Reply
+    | Texts
     | Status
     | Raw
     | Refusal
@@ -126,6 +134,8 @@ class Seen:
     @property
     def text(self) -> str:
         """All words of the conversation, system prompt first."""
+        if "prompt" in self.body:
+            return str(self.body["prompt"])
         system = [block["text"] for block in self.body.get("system", [])]
         return "\n".join(system + [str(message.get("content")) for message in self.body["messages"]])
 
@@ -189,7 +199,51 @@ def snapshot(model: str) -> str:
     return model if model[-2:].isdigit() and model.count("-20") else f"{model}-2025-03-01"
 
 
+def text_completion(seen: Seen, outcome: Any) -> dict[str, Any]:
+    """The answer of the older completions."""
+    reply = outcome if isinstance(outcome, Reply) else Reply("")
+    found = outcome.found if isinstance(outcome, Texts) else [(str(reply.value), None)]
+    return {
+        "id": f"cmpl-{uuid.uuid4().hex[:29]}",
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": snapshot(seen.body["model"]),
+        "choices": [
+            {
+                "index": index,
+                "text": text,
+                "logprobs": None
+                if probability is None
+                else {"tokens": ["a", "b"], "token_logprobs": [probability] * 2, "text_offset": [0, 1]},
+                "finish_reason": "length",
+            }
+            for index, (text, probability) in enumerate(found)
+        ],
+        "usage": {"prompt_tokens": reply.tokens_in, "completion_tokens": reply.tokens_out, "total_tokens": 0},
+    }
+
+
 def completion(seen: Seen, outcome: Any) -> dict[str, Any]:
+    if "prompt" in seen.body:
+        return text_completion(seen, outcome)
+    if isinstance(outcome, Texts):
+        whole = completion(seen, "")
+        (choice,) = whole["choices"]
+        whole["choices"] = [
+            {
+                **choice,
+                "index": index,
+                "message": {**choice["message"], "content": text},
+                "logprobs": None
+                if probability is None
+                else {
+                    "content": [{"token": "a", "logprob": probability, "top_logprobs": []}],
+                    "refusal": None,
+                },
+            }
+            for index, (text, probability) in enumerate(outcome.found)
+        ]
+        return whole
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
     reason = "stop"
     spent = outcome if isinstance(outcome, Reply) else Reply("")

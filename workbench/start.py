@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
-    *("import", "candidates", "search", "items", "views", "sql", "split", "splits", "export"),
-    *("annotate", "judge-pairs", "agents", "replies", "sandbox", "copy", "merge"),
+    *("import", "candidates", "search", "retrieve", "items", "views", "sql", "split", "splits", "export"),
+    *("annotate", "judge-pairs", "complete", "agents", "replies", "sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),
     *("study", "packet", "compare"),
     *("report", "evaluate", "measure"),

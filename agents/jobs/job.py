@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,6 +37,8 @@ from store.formatting import pluralize
 from store.queries.run_figures import run_figures
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from agents.jobs.control import Control
     from agents.jobs.outcome import Outcome
     from agents.pipelines.spec import Configuration, Pipeline, PipelineFigures
@@ -122,6 +124,8 @@ class PipelineJob:
         settings = self._settings
         part = agents_part(settings.kind)
         configuration = settings.configuration()
+        if part.check is not None:
+            await asyncio.to_thread(self._check, part.check, configuration)
         models = RoleModels.open(settings.role_choices(), settings.models)
         sandbox: Sandbox | None = None
         try:
@@ -201,7 +205,7 @@ class PipelineJob:
         return await RunRecord.open(
             self._workspace,
             kind=self._settings.kind,
-            pipeline=configuration.pipeline,
+            pipeline=configuration.name_of_runs,
             model=models.name,
             configuration=run_configuration(configuration, models, self._settings),
             own_prompts=configuration.own_prompts,
@@ -406,6 +410,12 @@ class PipelineJob:
         task = asyncio.create_task(writing)
         self._notes.add(task)
         task.add_done_callback(self._notes.discard)
+
+    def _check(
+        self, check: Callable[[Connection, Configuration], object], configuration: Configuration
+    ) -> None:
+        with self._workspace.reading() as connection:
+            check(connection, configuration)
 
     def _counts(self, record: RunRecord) -> RunFigures:
         with self._workspace.reading() as connection:

@@ -13,7 +13,7 @@ from agents.llm.registry import open_model
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from agents.llm.protocol import LanguageModel, Message
+    from agents.llm.protocol import LanguageModel, Message, PlainText
     from agents.llm.settings import ModelSettings
 
 
@@ -31,6 +31,8 @@ class RoleModel:
         messages: tuple[Message, ...],
         reply_type: type[BaseModel],
         settings: ModelSettings,
+        *,
+        plain: PlainText | None = None,
     ) -> ModelRequest:
         """Return a question that is put to it.
 
@@ -40,7 +42,19 @@ class RoleModel:
             messages: The question.
             reply_type: The form of the reply.
             settings: How models are asked.
+            plain: The text to continue; None for a question.
         """
+        if plain is not None:
+            return ModelRequest(
+                role=role,
+                subject=subject,
+                messages=messages,
+                reply_type=reply_type,
+                temperature=plain.temperature,
+                max_output_tokens=plain.max_tokens,
+                seed=settings.seed,
+                plain=plain,
+            )
         return ModelRequest(
             role=role,
             subject=subject,

@@ -31,6 +31,8 @@ def run_configuration(
         "max_output_tokens": settings.models.max_output_tokens,
         "seed": settings.models.seed,
     }
+    if configuration.options:
+        fields["options"] = dict(configuration.options)
     if configuration.executes:
         fields["limits"] = asdict(settings.sandboxes.limits)
         fields["trust_checks"] = settings.sandboxes.trust_checks

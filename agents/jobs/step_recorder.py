@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agents.jobs.outcome import Outcome
     from agents.jobs.reply_cache import Replies, ReplyResult
     from agents.jobs.role_models import RoleModels
-    from agents.llm.protocol import Message
+    from agents.llm.protocol import Message, PlainText
     from agents.llm.settings import ModelSettings
     from agents.sandbox.protocol import ExecutionReport, Limits, Sandbox, TestProgram
     from store.errors import WorkbenchError
@@ -116,8 +116,24 @@ class StepRecorder:
         for step in earlier.steps:
             self._attempts[step.role] = max(self._attempts.get(step.role, 0), step.attempt + 1)
 
-    async def ask(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
+    def model_of(self, role: str) -> str:
+        """Return the name of a role's model."""
+        return self._models[role].model.name
+
+    async def ask(
+        self,
+        role: str,
+        messages: tuple[Message, ...],
+        reply_type: type[ReplyT],
+        plain: PlainText | None = None,
+    ) -> ReplyT:
         """Ask the model in a role.
+
+        Args:
+            role: The role.
+            messages: The question.
+            reply_type: The form of the reply; with a text to continue `agents.llm.plain_text.Continuations`.
+            plain: The text to continue; models that only chat get the messages all the same.
 
         Returns:
             The reply, from the record where the same was asked before.
@@ -127,7 +143,7 @@ class StepRecorder:
         """
         who = self._models[role]
         model = who.model
-        request = who.request(role, self._subject, messages, reply_type, self._settings)
+        request = who.request(role, self._subject, messages, reply_type, self._settings, plain=plain)
         digest = request.digest(model.name)
         known = self._recorded(role, digest)
         if known is not None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
 from agents.llm.pacing import pacing_of, send_with_retries, until_reset
-from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, unfenced
+from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.reply_form import ReplyForm
-from agents.llm.request_watch import CONNECT_SECONDS, broken_off
+from agents.llm.request_watch import CONNECT_SECONDS, broken_off, leave
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
@@ -75,6 +76,16 @@ class AnthropicMessages:
 
         client = self._open()
         pacing, retries = pacing_of(self._place), self._settings.max_retries
+        if (plain := request.plain) is not None:
+
+            async def ask_for_text(_n: int) -> PlainAnswer:
+                send = partial(self._ask_for_text, client, request, plain)
+                return await send_with_retries(send, pacing, retries)
+
+            sdk = f"anthropic {anthropic.__version__}"
+            return await continued(
+                request, plain, ask_for_text, name=self.name, sdk=sdk, clean=self.service.clean
+            )
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
             send = partial(self._ask, client, request, messages)
@@ -139,13 +150,12 @@ class AnthropicMessages:
     ) -> Answer:
         import anthropic
 
-        system = "\n\n".join(message.content for message in messages if message.role == "system")
         create = partial(
             client.messages.create,
             model=self._model,
             max_tokens=request.max_output_tokens,
             messages=_to_wire(messages),
-            system=_fixed(system) if system else anthropic.omit,
+            system=_system_of(messages),
         )
         name = schema_name(request.reply_type)
         try:
@@ -169,6 +179,28 @@ class AnthropicMessages:
             return self._to_answer(reply)
         except ILL_SHAPED as error:
             raise self.service.invalid_reply(reply) from error
+
+    async def _ask_for_text(
+        self, client: anthropic.AsyncAnthropic, request: ModelRequest, plain: PlainText
+    ) -> PlainAnswer:
+        """Ask for one continuation: the interface has no samples, temperature or probabilities."""
+        import anthropic
+
+        leave()
+        try:
+            reply: Any = await client.messages.create(
+                model=self._model,
+                max_tokens=plain.max_tokens,
+                messages=_to_wire(request.messages),
+                system=_system_of(request.messages),
+            )
+        except (anthropic.AnthropicError, *UNREADABLE) as error:
+            raise self._explain(error) from error
+        try:
+            answer = self._to_answer(reply)
+        except ILL_SHAPED as error:
+            raise self.service.invalid_reply(reply) from error
+        return PlainAnswer([Continuation(text=unfenced(answer.text))], answer.usage, answer.model)
 
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage
@@ -217,6 +249,13 @@ class AnthropicMessages:
             words = error.api_message or error.message
             return self.service.status(error.status_code, words, error.error_code, error.response.headers)
         return self.service.invalid_reply(error)
+
+
+def _system_of(messages: tuple[Message, ...]) -> list[TextBlockParam] | anthropic.Omit:
+    import anthropic
+
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    return _fixed(system) if system else anthropic.omit
 
 
 def _fixed(system: str) -> list[TextBlockParam]:

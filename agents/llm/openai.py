@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from agents.llm.errors import ModelError
 from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
-from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, mean_of, unfenced
+from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.reply_form import ReplyForm
+from agents.llm.request_watch import leave, may_send
 from agents.llm.schemas import describe_schema, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
 from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
@@ -48,12 +51,15 @@ class OpenAIChat:
         self.connection = OpenAIConnection(settings, "the chat-completions service")
         self.service = self.connection.service
         self.address = self.connection.address
+        self._samples = True
         self._form = ReplyForm(settings.openai_structured, _WAYS, self.name, self.service)
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer a request; see `LanguageModel.reply`."""
         import openai
 
+        if request.plain is not None:
+            return await self._continue(request, request.plain)
         client = self.connection.open()
         pacing, retries = self.connection.pacing, self._settings.max_retries
 
@@ -69,9 +75,70 @@ class OpenAIChat:
         """Close the connections, in the loop that opened them."""
         await self.connection.close()
 
-    async def _ask(
-        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
-    ) -> Answer:
+    async def _continue(self, request: ModelRequest, plain: PlainText) -> ModelReply:
+        import openai
+
+        client = self.connection.open()
+
+        async def ask(n: int) -> PlainAnswer:
+            send = partial(self._ask_for_text, client, request, plain, n)
+            pacing, retries = self.connection.pacing, self._settings.max_retries
+            if plain.n > 1 and self._samples:
+                try:
+                    return await send_with_retries(partial(send, samples=True), pacing, retries)
+                except ModelError as error:
+                    if error.kind != "bad_request" or not may_send():
+                        raise
+                    self._samples = False  # the service knows no samples, or no probabilities
+            return await send_with_retries(send, pacing, retries)
+
+        sdk = f"openai {openai.__version__}"
+        return await continued(request, plain, ask, name=self.name, sdk=sdk, clean=self.service.clean)
+
+    async def _ask_for_text(
+        self,
+        client: openai.AsyncOpenAI,
+        request: ModelRequest,
+        plain: PlainText,
+        n: int,
+        *,
+        samples: bool = False,
+    ) -> PlainAnswer:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "messages": _to_wire(request.messages),
+            "temperature": plain.temperature,
+            token_limit_field(self._settings.openai_token_limit, client.base_url.host): plain.max_tokens,
+        }
+        if samples:
+            body |= {"n": n, "logprobs": True}
+        if plain.top_p is not None:
+            body["top_p"] = plain.top_p
+        if request.seed is not None:
+            body["seed"] = request.seed
+        leave()
+        completion = await self._post(client, body)
+        try:
+            choices = self._choices_of(completion)
+            found = [
+                Continuation(
+                    text=unfenced(choice.message.content or ""),
+                    log_probability=mean_of(
+                        one.logprob for one in ((choice.logprobs and choice.logprobs.content) or ())
+                    ),
+                )
+                for choice in choices
+            ]
+        except ILL_SHAPED as error:
+            raise self.service.invalid_reply(completion) from error
+        return PlainAnswer(found, _usage_of(completion), completion.model or self._model)
+
+    async def _post(self, client: openai.AsyncOpenAI, body: Any) -> Any:
+        """Send a request for a completion.
+
+        Raises:
+            ModelError: It failed.
+        """
         import aiohttp
         import openai
         from openai.types.chat import ChatCompletion
@@ -79,11 +146,14 @@ class OpenAIChat:
         try:
             # Not `client.chat.completions.create`: it takes half of a request's time to walk through the body
             # for fields that have another name on the wire, and there are none.
-            completion: Any = await client.post(
-                "/chat/completions", cast_to=ChatCompletion, body=self._body(client, request, messages, form)
-            )
+            return await client.post("/chat/completions", cast_to=ChatCompletion, body=body)
         except (openai.OpenAIError, aiohttp.ClientError, *UNREADABLE) as error:
             raise self.connection.explain(error) from error
+
+    async def _ask(
+        self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
+    ) -> Answer:
+        completion = await self._post(client, self._body(client, request, messages, form))
         try:
             return self._to_answer(completion)
         except ILL_SHAPED as error:
@@ -106,8 +176,12 @@ class OpenAIChat:
         body[limit] = request.max_output_tokens
         return body
 
-    def _to_answer(self, completion: Any) -> Answer:
-        """Read a completion field by field: services that imitate OpenAI leave some of them out."""
+    def _choices_of(self, completion: Any) -> list[Any]:
+        """Return the choices of a completion, one at least, each with a message.
+
+        Raises:
+            ModelError: It has none, or holds an error.
+        """
         from openai.types.chat import ChatCompletion
 
         if not isinstance(completion, ChatCompletion):  # a web page comes as a string
@@ -118,24 +192,32 @@ class OpenAIChat:
             raise error
         if completion.choices is None and "choices" in completion.model_fields_set:
             raise self.service.reported(completion.to_dict())
-        if not completion.choices or completion.choices[0].message is None:
+        if not completion.choices or any(choice.message is None for choice in completion.choices):
             raise self.service.invalid_reply(completion.to_json(indent=None))
-        choice = completion.choices[0]
-        usage = Usage(unreported=1)
-        if completion.usage is not None:
-            details = completion.usage.prompt_tokens_details
-            usage = Usage(
-                tokens_in=tokens(completion.usage.prompt_tokens),
-                tokens_out=tokens(completion.usage.completion_tokens),
-                tokens_cached=tokens(details.cached_tokens) if details else 0,
-                unreported=unreported(completion.usage.prompt_tokens, completion.usage.completion_tokens),
-            )
+        return list(completion.choices)
+
+    def _to_answer(self, completion: Any) -> Answer:
+        """Read a completion field by field: services that imitate OpenAI leave some of them out."""
+        choice = self._choices_of(completion)[0]
+        usage = _usage_of(completion)
         answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
         if choice.message.refusal:
             return answer("refused", choice.message.refusal)
         if choice.finish_reason == "content_filter":
             return answer("refused", "the service's content filter stopped the reply")
         return answer("truncated" if choice.finish_reason == "length" else "complete")
+
+
+def _usage_of(completion: Any) -> Usage:
+    if completion.usage is None:
+        return Usage(unreported=1)
+    details = completion.usage.prompt_tokens_details
+    return Usage(
+        tokens_in=tokens(completion.usage.prompt_tokens),
+        tokens_out=tokens(completion.usage.completion_tokens),
+        tokens_cached=tokens(details.cached_tokens) if details else 0,
+        unreported=unreported(completion.usage.prompt_tokens, completion.usage.completion_tokens),
+    )
 
 
 def token_limit_field(setting: TokenLimit, host: str) -> Literal["max_tokens", "max_completion_tokens"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -30,12 +30,41 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainText:
+    """A text to continue (CrossCodeEval, section 3.3), in place of a question.
+
+    Attributes:
+        prompt: What is continued; its beginning is cut off where it is too long.
+        context: What stands before it; its end is cut off beyond `context_tokens`.
+        suffix: What follows the gap, to fill in the middle; likewise. Empty to continue.
+        longest: The tokens that the model reads and writes, all together.
+        max_tokens: The tokens that it writes at most.
+        n: How many continuations are wanted.
+        temperature: The sampling temperature; 0 for the most probable token each time.
+        top_p: The share of probability from which tokens are drawn; None for all.
+    """
+
+    prompt: str
+    context: str = ""
+    suffix: str = ""
+    longest: int = 8192
+    context_tokens: int = 512
+    max_tokens: int = 50
+    n: int = 1
+    temperature: float = 0.0
+    top_p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One question to a model, whose answer must be a value of `reply_type`.
 
     `role` is the pipeline's role ("screener", "test_writer", "arbiter") and `subject` the external id of
     the item it is about. A `temperature` of None leaves the choice to the service, since some models
     refuse any other. `seed` and `temperature` are sent only to services that take them.
+
+    With `plain` the text is to be continued, and the answer is `agents.llm.plain_text.Continuations`; a model
+    that only chats gets the messages, which ask for the same, and answers with the continuation alone.
     """
 
     role: str
@@ -45,6 +74,7 @@ class ModelRequest:
     temperature: float | None = 0.0
     max_output_tokens: int = 4096
     seed: int | None = None
+    plain: PlainText | None = None
 
     def digest(self, model: str) -> str:
         """Name what is asked of which model, so that a reply already paid for can be found again.
@@ -67,6 +97,8 @@ class ModelRequest:
             "messages": [[message.role, message.content] for message in self.messages],
             "schema": schema_of(self.reply_type),
         }
+        if self.plain is not None:
+            asked["plain"] = asdict(self.plain)
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

@@ -2,9 +2,10 @@
 
 Each line of the file is a JSON object: whose turn it is (`role`), which item it is about (`subject`), and
 either a `reply` or an `error`. A reply that is an object is what the model would have written; one that is
-a string is taken word for word, and may be malformed. Several lines for one role and subject are answered
-in turn, and the last of them from then on. A line with `when` answers only requests that contain this text,
-and goes before those without: so there can be replies for a test that passed and for one that did not run.
+a string is taken word for word, and may be malformed; where a text is continued, it is what the model adds.
+Several lines for one role and subject are answered in turn, and the last of them from then on. A line with
+`when` answers only requests that contain this text, and goes before those without: so there can be replies
+for a test that passed and for one that did not run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agents.llm.errors import ModelError, ModelErrorKind
+from agents.llm.plain_text import Continuation, PlainAnswer, continued
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, Usage
 from agents.llm.request_watch import leave
 from agents.llm.settings import ModelSettings
@@ -91,6 +93,13 @@ class ScriptedModel:
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer a request; see `LanguageModel.reply`. Each line that is read counts as one request."""
+        if (plain := request.plain) is not None:
+
+            async def ask(_n: int) -> PlainAnswer:
+                answer = await self._ask(request, request.messages)
+                return PlainAnswer([Continuation(text=answer.text)], answer.usage, answer.model)
+
+            return await continued(request, plain, ask, name=self.name, sdk="scripted")
         return await converse(request, partial(self._ask, request), name=self.name, sdk="scripted")
 
     async def close(self) -> None:

@@ -72,7 +72,7 @@ class Configuration:
 
     Attributes:
         name: Its name on the command line.
-        pipeline: The first part of the names of its runs and raters.
+        pipeline: The name of its pipeline, with which the names of its runs and raters begin.
         sentence: The work of its agents.
         prompts: The prompt of every role that asks a model, in the order of their turns; the last role
             gives the label.
@@ -80,6 +80,7 @@ class Configuration:
         repairer: The role that repairs what a program lacks, which can be switched off; empty without one.
         asks_as: By role, another one whose model and temperature it has unless it is given its own.
         replaced: The user's own prompts, by the names of those that they replace.
+        options: What else makes runs different, by name; here with what it is by default.
     """
 
     name: str
@@ -90,12 +91,19 @@ class Configuration:
     repairer: str = ""
     asks_as: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, Prompt] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def load_prompts(self) -> dict[str, Prompt]:
         """Return the prompt of every role that asks a model, in the order of their turns."""
         from agents.prompts import load_prompt
 
         return {role: self.replaced.get(name) or load_prompt(name) for role, name in self.prompts.items()}
+
+    @property
+    def name_of_runs(self) -> str:
+        """The first part of the names of its runs: the pipeline, and what else makes them different."""
+        options = (value.replace("/", "_") for value in self.options.values() if value)
+        return " ".join((self.pipeline, *options))
 
     @property
     def own_prompts(self) -> str:
@@ -204,6 +212,7 @@ class AgentsPart:
             executes nothing) and the settings of executions.
         counts: Reads the figures of a run that the Jobs screen and `annotate` show; called while a job works.
         report: Reads all figures of a run, for `report pipeline`.
+        check: Refuses a run that cannot work here, before it begins; None where there is nothing to check.
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
         workload: Given the model of each role that takes part, returns what the pipeline expects to do; None
             where each role asks once for each item.
@@ -216,6 +225,7 @@ class AgentsPart:
     make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
     counts: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
     report: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
+    check: Callable[[Connection, Configuration], object] | None = None
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Mapping[str, str]], Workload] | None = None
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)

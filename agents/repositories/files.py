@@ -67,12 +67,17 @@ def read_file(
                 "Name another with --repositories.",
             )
         place = _place(root, repository, repositories)
-        at_end = _COMMIT_AT_END.search(repository)
-        wanted = revision or (at_end[1] if at_end else "")
+        wanted = revision or commit_in_name(repository)
         return _read(place, path, piece, wanted, repositories / place.relative_to(root))
     except (OSError, RuntimeError) as error:
         # A folder that may not be entered, a name that is too long, a circle of links, no home folder.
         raise WorkbenchError("Not readable", f"{path} of {repository}: {error}") from error
+
+
+def commit_in_name(repository: str) -> str:
+    """Return the commit at the end of a repository's name in CrossCodeEval; empty for none."""
+    at_end = _COMMIT_AT_END.search(repository)
+    return at_end[1] if at_end else ""
 
 
 def folder_names(repository: str) -> Iterator[str]:

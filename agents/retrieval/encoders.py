@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -115,7 +115,14 @@ class LocalEncoder:
     """
 
     def __init__(
-        self, name: str, folder: Path, layout: str = "", *, batch_size: int = 32, warning: str = ""
+        self,
+        name: str,
+        folder: Path,
+        layout: str = "",
+        *,
+        batch_size: int = 32,
+        longest: int | None = None,
+        warning: str = "",
     ) -> None:
         """Create an encoder.
 
@@ -124,6 +131,7 @@ class LocalEncoder:
             folder: The folder with its files.
             layout: A name of `LAYOUTS`; empty for a model that sentence-transformers saved.
             batch_size: Texts that are encoded at a time.
+            longest: The most tokens of a text that are read; None for what the model allows.
             warning: See `Encoder`.
         """
         self.name = name
@@ -131,11 +139,13 @@ class LocalEncoder:
         self._folder = folder
         self._layout = layout
         self._batch_size = batch_size
+        self._longest = longest
         self._prompts = _prompts(name, folder, layout)
 
     def identity(self, role: Role) -> Mapping[str, str]:
         """Return the files, the pooling and the prompt; see `Encoder`."""
-        return {**self._files, "layout": self._layout, "prompt": self._prompts[role]}
+        longest = {} if self._longest is None else {"longest": str(self._longest)}
+        return {**self._files, "layout": self._layout, "prompt": self._prompts[role], **longest}
 
     @functools.cached_property
     def _files(self) -> dict[str, str]:
@@ -144,7 +154,10 @@ class LocalEncoder:
     @functools.cached_property
     def _model(self) -> Any:
         with _explained(self.name):
-            return _load(self._folder, self._layout)
+            model = _load(self._folder, self._layout)
+            if self._longest is not None:
+                model.max_seq_length = min(model.max_seq_length or self._longest, self._longest)
+            return model
 
     def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts; see `Encoder`."""
@@ -177,6 +190,7 @@ def open_encoders(
     batch_size: int = 32,
     api: ModelSettings | None = None,
     weights: bool = True,
+    longest: int | None = None,
 ) -> list[Encoder]:
     """Return encoders by what the option `--models` names.
 
@@ -187,12 +201,14 @@ def open_encoders(
         api: The settings of services.
         weights: Whether the weights of models of the hub are downloaded; without them a model can be checked,
             not used.
+        longest: The most tokens of a text that models on this machine read; None for what each allows.
 
     Raises:
         UnknownName: There is no such model, or two of them have the same name.
         WorkbenchError: The extra is not installed, or a model needs more to be said of it.
     """
-    encoders = [_open(name, batch_size, api, weights) for name in names]
+    local = functools.partial(LocalEncoder, batch_size=batch_size, longest=longest)
+    encoders = [_open(name, local, api, weights) for name in names]
     refuse_twice([one.name for one in encoders])
     return encoders
 
@@ -207,7 +223,7 @@ def refuse_twice(names: Sequence[str]) -> None:
         raise UnknownName("One name twice", f"Two models are called {twice[0]}.", "Name each model once.")
 
 
-def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) -> Encoder:
+def _open(name: str, local: Callable[..., LocalEncoder], api: ModelSettings | None, weights: bool) -> Encoder:
     # Vectors of a service are compared by packages of the extra, too.
     _require_extra()
     if name.startswith(API_PREFIX):
@@ -216,7 +232,7 @@ def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) 
         encoder: Encoder = ApiEncoder(name, name.removeprefix(API_PREFIX), api or ModelSettings())
         return encoder
     if name == EMBEDDED:
-        return LocalEncoder(EMBEDDED, _embedded(), batch_size=batch_size)
+        return local(EMBEDDED, _embedded())
     layout, equals, given = name.partition("=")
     if equals:
         if layout not in LAYOUTS:
@@ -228,20 +244,20 @@ def _open(name: str, batch_size: int, api: ModelSettings | None, weights: bool) 
             raise UnknownName("Model not found", f"There is no folder {given}.")
         called = layout if layout in REPOSITORIES else folder.absolute().name
         warning = RAW_CODEBERT if folder.absolute().name == "codebert-base" else ""
-        return LocalEncoder(called, folder, layout, batch_size=batch_size, warning=warning)
+        return local(called, folder, layout, warning=warning)
     if name in REPOSITORIES or name in REPOSITORIES.values():
         layout = name if name in REPOSITORIES else _layout_of(name)
         warning = RAW_CODEBERT if layout == "codebert" else ""
         folder = _downloaded(REPOSITORIES[layout], weights)
-        return LocalEncoder(layout, folder, layout, batch_size=batch_size, warning=warning)
+        return local(layout, folder, layout, warning=warning)
     folder = Path(name).expanduser()
     called = folder.absolute().name if folder.is_dir() else name
     if not folder.is_dir():
         folder = _downloaded(name, weights)
     if (folder / "modules.json").is_file():
-        return LocalEncoder(called, folder, batch_size=batch_size)
+        return local(called, folder)
     if _read_json(folder / "config.json").get("model_type") == "codet5p_embedding":
-        return LocalEncoder(called, folder, "codet5p", batch_size=batch_size)
+        return local(called, folder, "codet5p")
     raise WorkbenchError(
         "Which pooling?",
         f"{name} is a bare model: its files do not say how the vector of a text is made.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
@@ -15,6 +15,7 @@ from screens.widgets.text.differences import Differences, differences
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
 from store.kinds.completion import COMPLETION, GUIDELINE
+from store.measures.completion import LANGUAGES, CompletionScores, score_completion
 from store.policy.scope import Scope
 from store.queries.item import ItemDetails, load_item
 from store.queries.responses import ResponseView
@@ -45,7 +46,9 @@ def view(entry: ItemDetails) -> ItemView:
     questions = tuple(
         QuestionPrompt(spec, QuestionTarget(entry.question_ids[spec.name])) for spec in COMPLETION.questions
     )
-    compared = [(one, differences(reference, one.text)) for one in entry.responses]
+    compared = [
+        Compared(one, differences(reference, one.text), _scores(entry, one)) for one in entry.responses
+    ]
     return ItemView(
         item_id=entry.item_id,
         external_id=entry.external_id,
@@ -58,7 +61,7 @@ def view(entry: ItemDetails) -> ItemView:
         case=(
             context(entry.chunks, fields, _NO_CONTEXT),
             _covered(_comparison(reference, compared, hides_models=entry.hides_models)),
-            *(_covered(_completion(one, found, fields["language"] or None)) for one, found in compared),
+            *(_covered(_completion(one, fields["language"] or None)) for one in compared),
             _covered(history(entry, questions)),
             PaneText("guideline", "Guide", GUIDELINE),
         ),
@@ -68,6 +71,43 @@ def view(entry: ItemDetails) -> ItemView:
         assignment_id=entry.assignment_id,
         phase=entry.phase,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A completion beside the reference; its scores are None where they are hidden or there are none."""
+
+    response: ResponseView
+    found: Differences
+    scores: CompletionScores | None
+
+    @property
+    def scored(self) -> str:
+        """Its scores in a few words; empty without any."""
+        one = self.scores
+        if one is None:
+            return ""
+        exact = "exact" if one.em else "not exact"
+        names = "exact" if one.id_em else f"F1 {one.id_f1:.2f}"
+        return f"{exact} · ES {one.es} · identifiers {names}"
+
+    @property
+    def scored_in_full(self) -> str:
+        """The same with all three edit similarities, and what is scored; empty without any."""
+        one = self.scores
+        if one is None:
+            return ""
+        exact = "exact" if one.em else "not exact"
+        similar = f"ES {one.es} difflib, {one.es_levenshtein} Levenshtein, {one.es_rapidfuzz:.2f} RapidFuzz"
+        names = f"precision {one.id_precision:.2f}, recall {one.id_recall:.2f}, F1 {one.id_f1:.2f}"
+        return f"First statement: {exact} · {similar} · identifiers: {names}"
+
+
+def _scores(entry: ItemDetails, response: ResponseView) -> CompletionScores | None:
+    fields = entry.fields
+    if entry.blind or fields["language"] not in LANGUAGES:
+        return None
+    return score_completion(fields["language"], fields["prompt"], fields["reference"], response.text)
 
 
 def _covered(part: PaneText) -> PaneText:
@@ -121,9 +161,7 @@ def _heading(entry: ItemDetails, line: int, state: str) -> str:
     )
 
 
-def _comparison(
-    reference: str, compared: list[tuple[ResponseView, Differences]], *, hides_models: bool
-) -> PaneText:
+def _comparison(reference: str, compared: list[Compared], *, hides_models: bool) -> PaneText:
     """Return the head of every completion below that of the reference, each line under what it is."""
     lines: list[str] = []
     spans: list[Span] = []
@@ -143,10 +181,13 @@ def _comparison(
         heading(f"Reference · {pluralize(reference.count(chr(10)) + 1, 'line')}")
         for line in reference.split("\n")[:HEAD]:
             add(line)
-    for response, found in compared:
+    for one in compared:
+        response, found = one.response, one.found
         add("")
         heading(named(response))
         add(f"({found.sentence})")
+        if one.scored:
+            add(one.scored)
         begun, start = place, 0
         shown = found.text.split("\n")[:HEAD] if found.text else []
         for number, line in enumerate(shown, start=1):
@@ -179,7 +220,9 @@ def _within(found: Differences, begun: int, length: int) -> Iterator[Span]:
             yield Span(begun + span.start, begun + min(span.end, length - 1), span.style)
 
 
-def _completion(response: ResponseView, found: Differences, language: str | None) -> PaneText:
+def _completion(one: Compared, language: str | None) -> PaneText:
+    response, found = one.response, one.found
+    said = f"{found.sentence[:1].upper()}{found.sentence[1:]}. {_SIGNS}" if found.text else ""
     return PaneText(
         f"response-{response.letter}",
         response.letter,
@@ -191,7 +234,7 @@ def _completion(response: ResponseView, found: Differences, language: str | None
         spans=found.spans,
         gutter=found.gutter,
         heading=f"Completion {named(response)}",
-        above=f"{found.sentence[:1].upper()}{found.sentence[1:]}. {_SIGNS}" if found.text else "",
+        above="\n".join(filter(None, (said, one.scored_in_full))),
         compared=True,
     )
 

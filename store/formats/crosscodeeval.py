@@ -120,10 +120,15 @@ def _made_chunk(rank: int, chunk: RecordReader, task_id: str, setting: str) -> E
 
 def context(language: str | None, chunks: Sequence[Entity]) -> str:
     """Return the text of some chunks as the published files give it to models: comments of the language."""
+    return context_text(language, [(chunk.fields["path"] or "", chunk.fields["text"]) for chunk in chunks])
+
+
+def context_text(language: str | None, pieces: Sequence[tuple[str, str]]) -> str:
+    """Return the text of some pieces, given as path and text; see `context`."""
     sign = "//" if language in _SLASHES else "#"
     parts = [f"{sign} Here are some relevant code fragments from other files of the repo:\n\n"]
-    for chunk in chunks:
-        lines = [chunk.fields["path"] or "", *chunk.fields["text"].split("\n")]
+    for path, text in pieces:
+        lines = [path, *text.split("\n")]
         parts += [f"{sign} the below code fragment can be found in:\n"]
         parts += [f"{sign} {line}\n" for line in lines] + ["\n"]
     return "".join(parts)

@@ -18,13 +18,13 @@ from typing import Any
 import duckdb
 from sqlalchemy import Connection
 
+from store.child import yielded_by_child
 from store.errors import ImportFailed, JudgmentRefused, place
 from store.events import Progress, ReportProgress, silent
 from store.formats.labels import is_earlier_export, is_export
 from store.formats.retrieval import BEIR
 from store.formats.table import TABLE
 from store.formatting import pluralize
-from store.ingest.child import yielded_by_child
 from store.ingest.contents import content_entities
 from store.ingest.corpus import CorpusImport, PythonSources, is_corpus
 from store.ingest.inputs import PLAIN, Input, detect_input, detect_inputs, listed

@@ -1,6 +1,6 @@
 """The rows that the records of files become, as Arrow tables, before they are staged.
 
-Nothing here knows the workspace, so that another process can do it: `store.ingest.child`.
+Nothing here knows the workspace, so that another process can do it: `store.child`.
 """
 
 from __future__ import annotations

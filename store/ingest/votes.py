@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from store.errors import MOST_LISTED, ImportFailed, place
-from store.events import silent
-from store.formats.values import Refused
-from store.formatting import pluralize
-from store.ingest.inputs import Input, detect_inputs, listed, make_converters
-from store.ingest.problems import reason_of
+from store.errors import ImportFailed
+from store.ingest.inputs import Input
+from store.ingest.plain_files import plain_files
 from store.kinds.comparison import BOTH_BAD, COMPARISON, FIRST_LEFT, listed_second_first, shown_order
 from store.measures.votes import Pairing, Vote, Votes, group_values
-from store.processes import temporary_folder
-from store.reading.files import prepare
-from store.reading.records import read_records
 
 _CONTENT = ("prompt", "first", "second", "first_name", "second_name")
 
@@ -44,53 +37,27 @@ def read_votes(
     contents: dict[Hashable, int] = {}
     labels: list[Vote] = []
     orders: list[Vote] = []
-    with temporary_folder("workbench-votes-") as folder:
-        inputs, _ = detect_inputs(
-            listed(paths), format_, {}, lambda number, path: prepare(number, path, folder, silent)
-        )
-        _refuse_others(inputs)
-        converters = make_converters(inputs)
-        problems: list[tuple[str, int | None, str]] = []
-        for given in inputs:
-            for raw in read_records(given.file, given.sample):
-                try:
-                    if raw.value is None:
-                        raise Refused(raw.reason)
-                    made = converters[given.file.number].convert(raw.value, raw.number)
-                except Refused as refusal:
-                    why = reason_of(given, raw.number, raw.content, str(refusal))
-                    problems.append((given.file.name, raw.line, why))
-                    continue
-                for one in made:
-                    if one.sort == COMPARISON.name:
-                        name = one.fields["external_id"]
-                        content = hash(tuple(one.fields[part] for part in _CONTENT))
-                        if contents.setdefault(name, content) != content:
-                            why = f"duplicate id {name!r}: it came before with other content"
-                            why = reason_of(given, raw.number, raw.content, why)
-                            problems.append((given.file.name, raw.line, why))
-                        items.setdefault(name, _pairing(one.fields))
-                        if group_by is not None:
-                            groups.setdefault(name, one.fields.get(group_by, (one.extra or {}).get(group_by)))
-                    elif one.fields["phase"] is None:
-                        labels.append(_vote(one.fields))
-                    else:
-                        orders.append(_vote(one.fields))
-    if problems:
-        said = "; ".join(f"{place(name, line)}: {why}" for name, line, why in problems[:MOST_LISTED])
-        raise ImportFailed(
-            "Records cannot be read",
-            f"{pluralize(len(problems), 'record')} cannot be read: {said}.",
-            "Correct them. Nothing was computed.",
-        )
+    with plain_files(paths, format_) as files:
+        _refuse_others(files.inputs)
+        for given, raw, made in files:
+            for one in made:
+                if one.sort == COMPARISON.name:
+                    name = one.fields["external_id"]
+                    content = hash(tuple(one.fields[part] for part in _CONTENT))
+                    if contents.setdefault(name, content) != content:
+                        files.refuse(given, raw, f"duplicate id {name!r}: it came before with other content")
+                    items.setdefault(name, _pairing(one.fields))
+                    if group_by is not None:
+                        groups.setdefault(name, one.fields.get(group_by, (one.extra or {}).get(group_by)))
+                elif one.fields["phase"] is None:
+                    labels.append(_vote(one.fields))
+                else:
+                    orders.append(_vote(one.fields))
     if group_by is not None:
         values = group_values(list(groups.values()), group_by)
         for name, value in zip(groups, values, strict=True):
             items[name] = replace(items[name], group=value)
-    notes: Counter[str] = Counter()
-    for converter in converters.values():
-        notes.update(converter.counts)
-    return Votes(items, labels, orders, frozenset(one.rater for one in orders), dict(notes))
+    return Votes(items, labels, orders, frozenset(one.rater for one in orders), files.notes())
 
 
 def _refuse_others(inputs: Sequence[Input]) -> None:

@@ -17,6 +17,7 @@ from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
+from store.reports.completion import completion_fields, completion_report, read_completion
 from store.reports.labels import (
     ALL,
     agreement_report,
@@ -326,6 +327,17 @@ OURS = (
         kind="pair",
         start=with_labels,
         choices=retrieval_choices,
+    ),
+    ReportSpec(
+        "completion",
+        "Completions",
+        "scores of models' completions, by context and language",
+        read_completion,
+        completion_report,
+        completion_fields,
+        options=_DRAWN,
+        source="Tables 2 to 4 and 7 to 9, Figures 4 and 5 of CrossCodeEval",
+        kind="completion",
     ),
     ReportSpec(
         "preference",

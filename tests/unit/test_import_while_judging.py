@@ -14,11 +14,11 @@ import pytest
 from judging import Desk, judgments, only_label
 from scopes import scope
 
+from store.child import yielded_by_child
 from store.errors import ImportFailed, UnknownName
 from store.export.exporting import export
 from store.formats.protocol import find_format
 from store.ingest import importing
-from store.ingest.child import yielded_by_child
 from store.ingest.importing import import_files
 from store.queries.item import load_own
 from store.record.raters import register_kinds
@@ -252,7 +252,7 @@ def test_the_process_ends_with_the_one_that_started_it():
     program = (
         "import operator, os, time\n"
         "from functools import partial\n"
-        "from store.ingest.child import yielded_by_child\n"
+        "from store.child import yielded_by_child\n"
         "work = partial(map, operator.call, [os.getpid, partial(time.sleep, 3600)])\n"
         "with yielded_by_child(work) as yielded:\n"
         "    for each in yielded:\n"

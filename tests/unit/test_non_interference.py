@@ -126,6 +126,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
+    "retrieve": [
+        "WS --repositories . --retriever bm25 --setting ours",
+        "WS --repositories nothing --retriever bm25 --setting ours --json",
+    ],
     "search": [". coins --encoder bm25 --into WS"],
     "evaluate retrieval": [
         "WS --methods bm25 --rater ana --add-unjudged 5",
@@ -190,6 +194,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS retrieval --rater ana",
         "WS retrieval --policy majority --json",
         "WS retrieval --rater ana --compare bm25,bow",
+        "WS completion --json",
         "WS preference",
         f"WS preference --study {STUDY} --raters ben --json",
     ],
@@ -207,6 +212,10 @@ COMMANDS: dict[str, list[str]] = {
         "WS --model scripted:replies.jsonl --only-missing --limit 1 --json",
         "WS --model scripted:replies.jsonl --sample-pairs 3 --stratify label:ben",
         "WS --model scripted:replies.jsonl --source pairs.jsonl --estimate",
+    ],
+    "complete": [
+        "WS --setting in-file --model scripted:replies.jsonl --json",
+        "WS --setting nothing --model scripted:replies.jsonl --estimate",
     ],
     "judge-pairs": [
         "WS --model scripted:replies.jsonl --json",
@@ -274,6 +283,7 @@ WITHOUT_WORKSPACE = {
         "agents prompts",
         "evaluate search",
         "measure agreement",
+        "measure completion",
         "measure preference",
         "measure ranking",
         "sandbox build",

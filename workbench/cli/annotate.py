@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS as COMPLETING
 from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
 from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
 from store.errors import WorkbenchError
@@ -21,6 +24,7 @@ from workbench.cli.options import (
     command,
     session,
     settings,
+    unseen,
     with_options_of,
 )
 from workbench.cli.sampling import SampleChoice, SamplePairs, Seed, Stratify, print_strata
@@ -34,9 +38,10 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
-NAMES = [each.name for each in (*ANNOTATING, *JUDGING)]
+NAMES = [each.name for each in (*ANNOTATING, *JUDGING, *COMPLETING)]
 
 
+@unseen("options")
 @command
 def annotate_command(
     workspace: Workspace,
@@ -57,7 +62,7 @@ def annotate_command(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Which items: pair or comparison; by default the first kind of which some are not labelled.",
+            help="Which items: pair, comparison or completion; by default the first kind with open items.",
         ),
     ] = None,
     study: Annotated[str | None, typer.Option(metavar="NAME", help="Only the items of this study.")] = None,
@@ -128,6 +133,7 @@ def annotate_command(
     ] = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
+    options: Mapping[str, str] | None = None,
 ) -> Answer:
     """Run the agents on every item that the run has no outcome for.
 
@@ -209,7 +215,7 @@ def annotate_command(
             "stratify": stratify,
             "strata": None if sample is None else sample.strata_as_json(),
         }
-        jobs = [replace(job, item_ids=drawn, missing_at=missing_at) for job in jobs]
+        jobs = [replace(job, item_ids=drawn, missing_at=missing_at, options=options or {}) for job in jobs]
         # Before hours of work, and each report after its own.
         if not as_json:
             print_strata(sample)
@@ -230,14 +236,54 @@ def annotate_command(
     )
 
 
+_NOT_OF_PAIRS = ("agents", "kind", "source", "sample_queries", "stratify", "sandbox", "repairs")
+
+
 @command
-@with_options_of(
-    annotate_command,
-    without=("agents", "kind", "source", "sample_queries", "stratify", "sandbox", "repairs"),
-)
+@with_options_of(annotate_command, without=_NOT_OF_PAIRS)
 def judge_pairs_command(**given: Any) -> None:
     """Have a model say which of two candidates is better, in both orders; as annotate --kind comparison."""
     annotate_command(kind="comparison", **given)
+
+
+class DecodingName(StrEnum):
+    """How a model decodes."""
+
+    greedy = "greedy"
+    nucleus = "nucleus"
+
+
+@command
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "sample_pairs", "seed"))
+def complete_command(
+    *,
+    setting: Annotated[
+        str,
+        typer.Option(
+            "--setting",
+            metavar="NAME",
+            help="in-file, or the name of context: that of `retrieve`, or of the import.",
+            show_default=False,
+        ),
+    ],
+    decoding: Annotated[
+        DecodingName,
+        typer.Option(
+            help="greedy; or nucleus: the most probable of 5 samples at temperature 0.2, top-p 0.95."
+        ),
+    ] = DecodingName.greedy,
+    fim: Annotated[
+        bool, typer.Option("--fim", help="Fill in the middle: the model also gets what follows the gap.")
+    ] = False,
+    **given: Any,
+) -> None:
+    """Have a model complete tasks: `workbench complete WS --model completions:NAME --setting in-file`.
+
+    Models are openai:NAME and anthropic:NAME, which chat; completions:NAME, which continue a text; and
+    transformers:FOLDER, on this machine. Ctrl-C stops it; the same command goes on where it stopped.
+    """
+    options = {"setting": setting, "decoding": decoding.value, "fim": "fim" if fim else ""}
+    annotate_command(kind="completion", agents=["complete"], options=options, **given)
 
 
 def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -36,6 +37,15 @@ class LevelName(StrEnum):
     ordinal = "ordinal"
     interval = "interval"
     ratio = "ratio"
+
+
+class CodeLanguage(StrEnum):
+    """A language whose completions are scored."""
+
+    csharp = "csharp"
+    java = "java"
+    python = "python"
+    typescript = "typescript"
 
 
 class RepeatedGrades(StrEnum):
@@ -191,6 +201,75 @@ def preference_command(
     return Answer(
         {"measure": "preference", "files": files, "notes": votes.notes, **json_fields(found)},
         lambda: print_report(title, preference_of("preference", *WHOLE)(read, options)),
+    )
+
+
+@measure_commands.command(
+    "completion", short_help="Exact match, edit similarity and identifiers of completions."
+)
+@command
+def completion_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files of completions (groundtruth, prediction; or task_id, pred), and of their tasks.",
+            show_default=False,
+        ),
+    ],
+    *,
+    language: Annotated[
+        CodeLanguage, typer.Option("--language", help="The language of the completions.", show_default=False)
+    ],
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            "--rows", metavar="OUT", help="Write every scored row here, as JSON lines.", show_default=False
+        ),
+    ] = None,
+) -> Answer:
+    """Score completions as CrossCodeEval does: `workbench measure completion tasks.jsonl predictions.jsonl`.
+
+    Completions are joined with their tasks by id, otherwise by the reference. Only Python needs the tasks,
+    or a field `prompt` in each row. Of several files of completions, what each completes exactly that the one
+    before it does not, and the reverse (Table 3).
+    """
+    from store.ingest.completions import read_completions
+    from store.measures.completion import gains, mean_scores, score_completion
+    from store.reports.completion_files import completion_files_report, write_rows
+    from workbench.output import print_report
+
+    read = read_completions(files, language.value)
+    scores = {
+        one.name: [score_completion(language.value, row.prompt, row.reference, row.text) for row in one.rows]
+        for one in read
+    }
+    if not any(scores.values()):
+        why = "; ".join(sorted({why for one in read for why in one.left_out}))
+        raise WorkbenchError(
+            "Nothing to score",
+            f"No completion can be scored: {why}.",
+            "Give the file of their tasks, too. Python needs the prompts.",
+        )
+    if rows is not None:
+        write_rows(rows, read, scores)
+    means = {name: mean_scores(found) for name, found in scores.items()}
+    exact: dict[str, dict[Hashable, bool]] = {
+        one.name: {row.task: bool(found.em) for row, found in zip(one.rows, scores[one.name], strict=True)}
+        for one in read
+    }
+    tasks, lines = gains(exact) if len(read) > 1 else (0, [])
+    found = {
+        one.name: {"n": len(one.rows), **means[one.name], "not_scored": dict(one.left_out)} for one in read
+    }
+    return Answer(
+        {
+            "measure": "completion",
+            "language": language.value,
+            **({"file": read[0].name, **found[read[0].name]} if len(read) == 1 else {"files": found}),
+            **({"tasks": tasks, "gains": [json_fields(line) for line in lines]} if lines else {}),
+        },
+        lambda: print_report(language.value, completion_files_report(read, means, tasks, lines)),
     )
 
 

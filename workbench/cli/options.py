@@ -280,11 +280,32 @@ def command(function: Callable[P, Answer | None]) -> Callable[..., None]:
 
 
 def with_options_of(whole: Callable[..., None], *, without: Sequence[str]) -> Callable[[F], F]:
-    """Give a command the arguments and options of another one, without some, to pass them on to it."""
+    """Give a command the arguments and options of another one, without some, to pass them on to it.
+
+    Options of its own come behind them.
+    """
 
     def given(function: F) -> F:
         every = inspect.signature(whole, eval_str=True).parameters
-        set_parameters(function, [one for name, one in every.items() if name not in without])
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        set_parameters(
+            function,
+            [
+                *(one for name, one in every.items() if name not in without),
+                *(one for one in own if one.kind is one.KEYWORD_ONLY),
+            ],
+        )
+        return function
+
+    return given
+
+
+def unseen(*names: str) -> Callable[[F], F]:
+    """Keep parameters of a command from the command line: other commands pass them."""
+
+    def given(function: F) -> F:
+        every = inspect.signature(function, eval_str=True).parameters
+        set_parameters(function, [one for name, one in every.items() if name not in names])
         return function
 
     return given

@@ -18,6 +18,7 @@ from workbench.cli import (
     annotate,
     candidates,
     comparing,
+    completing,
     copies,
     demo,
     doctor,
@@ -148,6 +149,11 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
             "Find the best codes of each query, as pairs to label.",
         ),
         ("search", searching.search_command, "Find the functions of a repository that answer a query."),
+        (
+            "retrieve",
+            completing.retrieve_command,
+            "Retrieve the context of completion tasks from repositories.",
+        ),
         ("items", items.items_command, "List items with their labels."),
         ("views", viewing.views_command, "List, save and delete filters under a name."),
         ("sql", sql.sql_command, "Run a SELECT over the views of a workspace."),
@@ -158,6 +164,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
     "Agents": (
         ("annotate", annotate.annotate_command, "Run the agents without the app."),
         ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
+        ("complete", annotate.complete_command, "Have a model complete tasks of cross-file completion."),
         ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
         ("replies", replies.replies_command, "List the cached replies of models."),
         ("sandbox", sandbox_command, "Check, build and use sandboxes."),

@@ -140,8 +140,13 @@ class _Filed:
     said: Sequence[str]
 
 
-def carried_out(opened: OpenWorkspace, work: Work) -> tuple[Any, int, list[str]]:
-    """Carry a search or an evaluation out.
+def carried_out(opened: OpenWorkspace, work: Work, doing: str = "searching") -> tuple[Any, int, list[str]]:
+    """Carry a work out.
+
+    Args:
+        opened: The open workspace.
+        work: The work.
+        doing: What it does, beside its progress.
 
     Returns:
         Its result, the exit code, and what stopped it early.
@@ -155,7 +160,7 @@ def carried_out(opened: OpenWorkspace, work: Work) -> tuple[Any, int, list[str]]
     from workbench.output import Bar
     from workbench.signals import code_when_stopped, raise_if_stopped
 
-    with serving(opened), Bar("searching") as bar:
+    with serving(opened), Bar(doing) as bar:
         job = run_work(opened, work, ProgressReporter(bar), check=raise_if_stopped)
     found = job.result()
     if job.state == "stopped" and job.used_up is not None:

@@ -1,4 +1,4 @@
-"""A generator of an import in a process of its own, which has to wait for everything that somebody waits for.
+"""A generator in a process of its own, which has to wait for everything that somebody waits for.
 
 Python that reads records holds the interpreter: in a thread of the app, keys would wait for it. What the
 generator yields is pickled into a pipe, which holds little: the process is never far ahead of who takes it.
@@ -27,11 +27,17 @@ _PIPE_BYTES = 1 << 20
 
 
 @contextmanager
-def yielded_by_child(generate: Callable[[], Iterator[T]]) -> Iterator[Iterator[T]]:
+def yielded_by_child(
+    generate: Callable[[], Iterator[T]],
+    doing: str = "reads the files",
+    left: str = "Nothing was imported.",
+) -> Iterator[Iterator[T]]:
     """Run a generator function in a process of its own, which is ended at the end.
 
     Args:
         generate: The function with its arguments, which can be pickled, as what it yields.
+        doing: What the process does, for the error where it ends too early.
+        left: What came of it then.
 
     Yields:
         What it yields; its errors are raised from there.
@@ -54,24 +60,23 @@ def yielded_by_child(generate: Callable[[], Iterator[T]]) -> Iterator[Iterator[T
             with suppress(BrokenPipeError):
                 process.stdin.write(pickle.dumps(generate))
                 process.stdin.flush()
-            yield _received(process)
+            yield _received(process, doing, left)
         finally:
             process.kill()
             with suppress(BrokenPipeError):
                 process.stdin.close()
 
 
-def _received(process: subprocess.Popen[bytes]) -> Iterator[Any]:
+def _received(process: subprocess.Popen[bytes], doing: str, left: str) -> Iterator[Any]:
     assert process.stdout is not None
     while True:
         try:
             goes_on, sent = pickle.load(process.stdout)
         except (EOFError, pickle.UnpicklingError) as error:
             raise ImportFailed(
-                "Import stopped",
-                f"The process that reads the files ended too early (exit status {process.wait()}). "
-                "Nothing was imported.",
-                "Check that there is memory left, and import again.",
+                "Ended too early",
+                f"The process that {doing} ended too early (exit status {process.wait()}). {left}",
+                "Check that there is memory left, and try again.",
             ) from error
         if goes_on:
             yield sent

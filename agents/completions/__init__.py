@@ -1,0 +1,1 @@
+"""Cross-file code completion (CrossCodeEval): retrieved context, prompts, and models' completions."""

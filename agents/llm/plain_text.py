@@ -1,0 +1,146 @@
+"""Continues texts instead of asking for objects: what is asked, and the answers of services."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from agents.llm.errors import ModelError
+from agents.llm.protocol import ModelReply, Usage
+from agents.llm.request_watch import may_send, tallied
+from agents.llm.structured import storable
+
+if TYPE_CHECKING:
+    from agents.llm.protocol import ModelRequest, PlainText
+
+_FENCED = re.compile(r"\s*```[\w+#-]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+
+CHARACTERS_PER_TOKEN = 3
+"""How many characters of code a token is taken to have, where nobody here knows the model's tokens."""
+
+
+class Continuation(BaseModel):
+    """What a model wrote behind a text.
+
+    Attributes:
+        log_probability: The mean of the natural logarithms of its tokens' probabilities; None where the
+            service does not say.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    log_probability: float | None = None
+
+
+class Continuations(BaseModel):
+    """The reply to a request for plain text: one or more continuations, in the order of the service."""
+
+    model_config = ConfigDict(frozen=True)
+
+    found: list[Continuation]
+
+    @property
+    def best(self) -> Continuation:
+        """The most probable one; the first where the service says nothing of it."""
+        return max(
+            self.found,
+            key=lambda one: -math.inf if one.log_probability is None else one.log_probability,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAnswer:
+    """The answer of a service to one request for plain text."""
+
+    found: Sequence[Continuation]
+    usage: Usage
+    model: str
+
+
+def mean_of(log_probabilities: Iterable[object] | None) -> float | None:
+    """Return the mean of the logarithms that a service reported; None where there are none."""
+    numbers = [one for one in log_probabilities or () if isinstance(one, int | float) and math.isfinite(one)]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def unfenced(text: str) -> str:
+    """Return what is in the fenced block with which a chat's reply begins; the reply itself without one."""
+    found = _FENCED.match(text)
+    return text if found is None else found[1]
+
+
+def cut(plain: PlainText) -> tuple[str, str, str]:
+    """Return context, prompt and suffix, cut to a model's length; tokens are estimated by characters.
+
+    Of the context and the suffix the end is cut off, of the prompt the beginning.
+    """
+    context = plain.context[: plain.context_tokens * CHARACTERS_PER_TOKEN]
+    suffix = plain.suffix[: plain.context_tokens * CHARACTERS_PER_TOKEN]
+    room = (plain.longest - plain.max_tokens) * CHARACTERS_PER_TOKEN - len(context) - len(suffix)
+    return context, plain.prompt[-max(room, 1) :], suffix
+
+
+async def continued(
+    request: ModelRequest,
+    plain: PlainText,
+    ask: Callable[[int], Awaitable[PlainAnswer]],
+    *,
+    name: str,
+    sdk: str,
+    clean: Callable[[str], str] = str,
+) -> ModelReply:
+    """Ask for continuations, again while there are fewer than wanted: some services give one at a time.
+
+    Args:
+        request: The request.
+        plain: Its plain text.
+        ask: Sends one request for so many continuations; raises ModelError.
+        name: The model's name.
+        sdk: The library that asks, with its version.
+        clean: Removes keys from a text of the service.
+
+    Returns:
+        The reply, whose value is `Continuations`, with the cost of every request.
+
+    Raises:
+        ModelError: None came; carries the cost.
+    """
+    started = perf_counter()
+    usage, model = Usage(), name
+    found: list[Continuation] = []
+    with tallied() as tally:
+        try:
+            while len(found) < plain.n and (not found or may_send()):
+                answer = await ask(plain.n - len(found))
+                usage, model = usage + answer.usage, answer.model or name
+                if not answer.found:
+                    raise ModelError(
+                        "malformed",
+                        "No continuation",
+                        f"{name} answered the {request.role} without a text.",
+                        "Try another model.",
+                    )
+                found += answer.found[: plain.n - len(found)]
+        except ModelError as error:
+            if not found:
+                error.requests, error.usage, error.sdk = tally.requests, usage, sdk
+                raise
+        value = Continuations(
+            found=[one.model_copy(update={"text": clean(storable(one.text))}) for one in found]
+        )
+        return ModelReply(
+            value=value,
+            text=value.model_dump_json(),
+            usage=usage,
+            model=clean(storable(model)),
+            seconds=perf_counter() - started,
+            requests=tally.requests,
+            sdk=sdk,
+        )

@@ -1,0 +1,118 @@
+"""Completes tasks of cross-file completion by a model (CrossCodeEval, section 3.3 and appendix D.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.jobs.outcome import Response
+from agents.llm.plain_text import Continuations, cut
+from agents.llm.protocol import PlainText
+from agents.pipelines.completion_prediction.configurations import (
+    COMPLETER,
+    DECODING,
+    FIM,
+    IN_FILE,
+    NUCLEUS,
+    SETTING,
+    response_setting,
+)
+from store.errors import UnknownName, WorkbenchError
+from store.formats.crosscodeeval import context_text
+from store.queries.completion_tasks import context_settings
+from store.record.response_names import ResponseName
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from agents.jobs.step_recorder import StepRecorder
+    from agents.pipelines.spec import Configuration
+    from agents.sandbox.protocol import Sandbox
+    from agents.sandbox.settings import SandboxSettings
+    from store.queries.completion_tasks import CompletionTask
+
+SAMPLES, TEMPERATURE, TOP_P = 5, 0.2, 0.95
+"""Nucleus sampling: the most probable of so many samples is taken (appendix D.2)."""
+
+LENGTHS = {"codegen": 2048, "gpt-3.5": 4096}
+LONGEST = 8192
+"""Tokens that models read and write, by what their names contain; others as many as StarCoder."""
+
+
+def check_setting(connection: Connection, configuration: Configuration) -> None:
+    """Refuse a setting under which no task has context.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    wanted = configuration.options[SETTING]
+    known = context_settings(connection)
+    if wanted != IN_FILE and wanted not in known:
+        raise UnknownName(
+            "No such context",
+            f"No task has context under {wanted!r}.",
+            f"Settings: {', '.join((IN_FILE, *known))}. Retrieve context: workbench retrieve",
+        )
+
+
+class CompletionPrediction:
+    """Completes tasks, one after another or many at a time.
+
+    Args:
+        configuration: The prompt, and the options: setting, decoding, fill in the middle.
+        sandbox: Not used; nothing is executed.
+        settings: Not used.
+    """
+
+    def __init__(
+        self, configuration: Configuration, sandbox: Sandbox | None, settings: SandboxSettings
+    ) -> None:
+        self._prompts = configuration.load_prompts()
+        self._options = dict(configuration.options)
+
+    async def run(self, item: CompletionTask, recorder: StepRecorder) -> tuple[Response]:
+        """Complete a task; see `agents.pipelines.spec.Pipeline`.
+
+        Returns:
+            The response of the model, in the setting of the context with the decoding behind it.
+
+        Raises:
+            WorkbenchError: The task has no context under the setting, or nothing follows the cursor.
+        """
+        name = recorder.model_of(COMPLETER)
+        plain = self._plain(item, name)
+        context, code, after = cut(plain)
+        messages = self._prompts[COMPLETER].messages(
+            context=context or "none", code=code, after=after or "none"
+        )
+        found = await recorder.ask(COMPLETER, messages, Continuations, plain=plain)
+        setting = response_setting(self._options)
+        return (Response(ResponseName(name, setting), found.best.text),)
+
+    def _plain(self, item: CompletionTask, model: str) -> PlainText:
+        setting, context = self._options[SETTING], ""
+        if setting != IN_FILE:
+            pieces = item.context.get(setting)
+            if not pieces:
+                raise WorkbenchError(
+                    "No context",
+                    f"{item.external_id} has no context under {setting!r}.",
+                    "Retrieve it: workbench retrieve. Its settings are listed under Context in the review.",
+                )
+            context = context_text(item.language, pieces)
+        if self._options[FIM] and not item.suffix.strip():
+            raise WorkbenchError(
+                "Nothing follows",
+                f"Nothing follows the cursor in {item.external_id}, so there is no gap to fill in.",
+                "Complete it without --fim.",
+            )
+        sampled = self._options[DECODING] == NUCLEUS
+        length = next((size for part, size in LENGTHS.items() if part in model.casefold()), LONGEST)
+        return PlainText(
+            item.prompt,
+            context=context,
+            suffix=item.suffix if self._options[FIM] else "",
+            longest=length,
+            n=SAMPLES if sampled else 1,
+            temperature=TEMPERATURE if sampled else 0.0,
+            top_p=TOP_P if sampled else None,
+        )

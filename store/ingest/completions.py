@@ -1,0 +1,148 @@
+"""Completions straight from files, each joined with its task, without a workspace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import ImportFailed
+from store.formats.crosscodeeval import CROSSCODEEVAL
+from store.formats.predictions import PREDICTIONS
+from store.ingest.plain_files import plain_files
+
+if TYPE_CHECKING:
+    from store.formats.protocol import Entity
+
+NO_TASK = "whose task is not among the tasks"
+NO_PROMPT = "whose prompt is not known"
+SEVERAL = "whose reference several tasks with different prompts have"
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRow:
+    """A completion of a file that can be scored.
+
+    Attributes:
+        number: Its place in the file, from 0.
+        task: The same for completions of one task in several files: its id, or its reference where that is
+            not known, and which of the completions of the task in its file it is, from 0.
+        prompt: What was completed; empty where it is not known and not needed.
+    """
+
+    number: int
+    task: tuple[str, int]
+    prompt: str
+    reference: str
+    text: str
+
+
+@dataclass(slots=True)
+class PredictionFile:
+    """The completions of one file.
+
+    Attributes:
+        left_out: How many rows cannot be scored, by why.
+    """
+
+    name: str
+    rows: list[PredictionRow] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    name: str
+    prompt: str
+    reference: str
+
+
+class _Tasks:
+    """Tasks by their ids, and by their references and prompts."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, _Task] = {}
+        self._by_reference: dict[str, dict[str, _Task]] = {}
+
+    def add(self, task: _Task) -> None:
+        self._by_id.setdefault(task.name, task)
+        self._by_reference.setdefault(task.reference, {}).setdefault(task.prompt, task)
+
+    def task_of(self, response: Entity, language: str) -> _Task | str:
+        """Return the task of a completion, or why there is none with which it can be scored."""
+        name, extra = response.fields["item"], response.extra
+        if name is not None and name in self._by_id:
+            return self._by_id[name]
+        prompt, reference = extra.get("prompt"), response.fields["reference"] or extra.get("groundtruth")
+        if not isinstance(reference, str):
+            return NO_TASK
+        found = self._by_reference.get(reference, {})
+        if isinstance(prompt, str):
+            return found.get(prompt) or _Task(name or reference, prompt, reference)
+        if len(found) == 1:
+            return next(iter(found.values()))
+        # Only in Python the end of the first statement depends on what is before it.
+        if language != "python":
+            return _Task(name or reference, "", reference)
+        return SEVERAL if found else NO_PROMPT
+
+
+def read_completions(paths: Sequence[Path], language: str) -> list[PredictionFile]:
+    """Read files of completions, and of their tasks among them.
+
+    A completion is joined with its task by the task's id, otherwise by the reference.
+
+    Args:
+        paths: The files, of tasks (CrossCodeEval) or of completions; which of the two their content shows.
+        language: The language of the completions; tasks of other languages are not looked at.
+
+    Returns:
+        The files of completions, in order.
+
+    Raises:
+        ImportFailed: A file or a record cannot be read, or no file holds completions.
+    """
+    tasks = _Tasks()
+    responses: dict[str, list[tuple[int, Entity]]] = {}
+    with plain_files(paths) as files:
+        for given in files.inputs:
+            if given.format is PREDICTIONS:
+                responses[str(given.file.path)] = []
+            elif given.format is not CROSSCODEEVAL:
+                raise ImportFailed(
+                    "No completions",
+                    f"{given.file.name} is of the format {given.format.name}, which holds no completions.",
+                    "Give files of completions (groundtruth, prediction; or task_id, pred), and their tasks.",
+                )
+        for given, raw, made in files:
+            for one in made:
+                if one.sort == "response":
+                    responses[str(given.file.path)].append((raw.number - 1, one))
+                elif one.sort == "completion" and one.fields["language"] in (None, language):
+                    tasks.add(_Task(*(one.fields[part] for part in ("external_id", "prompt", "reference"))))
+    if not responses:
+        raise ImportFailed(
+            "No completions",
+            "The files hold tasks, and no completions of them.",
+            "Give files of completions, too: workbench measure completion TASKS PREDICTIONS --language L",
+        )
+    names = {path: Path(path).name for path in responses}
+    if len(set(names.values())) < len(names):
+        names = {path: path for path in names}
+    return [_joined(names[path], rows, tasks, language) for path, rows in responses.items()]
+
+
+def _joined(name: str, rows: list[tuple[int, Entity]], tasks: _Tasks, language: str) -> PredictionFile:
+    found = PredictionFile(name)
+    seen: Counter[str] = Counter()
+    for number, response in rows:
+        task = tasks.task_of(response, language)
+        if isinstance(task, str):
+            found.left_out[task] += 1
+            continue
+        which = task.name, seen[task.name]
+        found.rows.append(PredictionRow(number, which, task.prompt, task.reference, response.fields["text"]))
+        seen[task.name] += 1
+    return found

@@ -1,0 +1,276 @@
+"""The report on completions: Tables 2 to 4 and 7 to 9, Figures 4 and 5, and section 3.5 of CrossCodeEval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from store.analysis.completions import (
+    CONTEXTS,
+    IN_FILE,
+    GainLine,
+    GroupScores,
+    Locations,
+    OverlapBin,
+    Setting,
+    by_group,
+    completion_figures,
+    gain_lines,
+    group_scores,
+    locations,
+    overlap_bins,
+    size_of,
+)
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.json_fields import json_fields
+from store.measures.completion import LANGUAGES
+from store.reports.options import Options
+from store.reports.value import NONE, Cell, Report, Row, Table, counted, ends_of, filled, interval, number
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+SHOWN = {"csharp": "C#", "java": "Java", "python": "Python", "typescript": "TypeScript"}
+"""The languages as headings."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionReport:
+    """The scores of the completions of a workspace.
+
+    Attributes:
+        left_out: Completions of languages that are not scored.
+        overlap: Completions by the identifiers that their context has.
+        context: Where the pieces of context are from.
+    """
+
+    groups: Sequence[GroupScores]
+    left_out: int
+    gains: Sequence[GainLine]
+    overlap: Sequence[OverlapBin]
+    context: Sequence[Locations]
+
+
+def read_completion(connection: Connection, options: Options) -> CompletionReport:
+    """Read and score the completions of a workspace.
+
+    Raises:
+        WorkbenchError: There is none that is scored.
+    """
+    figures = completion_figures(connection)
+    if not figures.completions:
+        languages = ", ".join(SHOWN[name] for name in LANGUAGES)
+        other = f" {pluralize(figures.left_out, 'completion')} in others." if figures.left_out else ""
+        raise WorkbenchError(
+            "No completions",
+            f"No model has completed a task in {languages}.{other}",
+            "Import predictions: workbench import WORKSPACE FILE",
+        )
+    groups = by_group(figures)
+    return CompletionReport(
+        [group_scores(group, own, options.resampling) for group, own in groups.items()],
+        figures.left_out,
+        gain_lines(groups),
+        overlap_bins(figures.completions),
+        locations(figures.chunks),
+    )
+
+
+def completion_fields(found: CompletionReport, options: Options) -> dict[str, Any]:
+    """Return the report as JSON-able fields."""
+    return {
+        "completions": [
+            {
+                "model": one.group.model,
+                "billions": size_of(one.group.model),
+                **one.group.setting._asdict(),
+                "language": one.group.language,
+                "n": one.n,
+                "repositories": one.repositories,
+                **one.means,
+                "intervals": {
+                    name: {"low": each.low, "high": each.high} for name, each in one.intervals.items()
+                },
+            }
+            for one in found.groups
+        ],
+        "left_out": found.left_out,
+        "gains": [json_fields(one) for one in found.gains],
+        "overlap": [json_fields(one) for one in found.overlap],
+        "context": [
+            {"language": one.language, **one.setting._asdict(), **_shares(one)} for one in found.context
+        ],
+    }
+
+
+def _shares(one: Locations) -> dict[str, float | int | None]:
+    names = ("n", "imported", "same_folder", "similar_name", "shared_import")
+    return {name: getattr(one, name) for name in names}
+
+
+def completion_report(found: CompletionReport, options: Options) -> Report:
+    """Return the report as tables."""
+    languages = [name for name in LANGUAGES if any(one.group.language == name for one in found.groups)]
+    left = f" · left out: {found.left_out:,} in other languages" if found.left_out else ""
+    return Report(
+        caption=(
+            f"{pluralize(sum(one.n for one in found.groups), 'completion')} of "
+            f"{pluralize(len({one.group.model for one in found.groups}), 'model')}{left}",
+            "In percent · EM exact match · ES edit similarity (difflib) · id: of identifiers alone · "
+            "95 % intervals: bootstrap over repositories",
+        ),
+        command=("completion", *options.arguments()),
+        tables=filled(
+            _scores(found.groups, languages, "Code match", {"EM": "em", "ES": "es"}),
+            _scores(found.groups, languages, "Identifier match", {"EM": "id_em", "F1": "id_f1"}),
+            _intervals(found.groups),
+            *(_gains(found.gains, language) for language in languages),
+            _by_size(found.groups),
+            _overlap(found.overlap),
+            _context(found.context),
+        ),
+    )
+
+
+def _named(setting: Setting) -> str:
+    by = f" {setting.retriever}" if setting.retriever else ""
+    how = "" if setting.decoding == "greedy" else f" {setting.decoding}"
+    return f"{setting.context}{by}{how}"
+
+
+def _scores(
+    groups: Sequence[GroupScores], languages: Sequence[str], title: str, measures: Mapping[str, str]
+) -> Table:
+    """Return a row for each model and setting, and columns for each language."""
+    by_row: dict[tuple[str, Setting], dict[str, GroupScores]] = {}
+    for one in groups:
+        by_row.setdefault((one.group.model, one.group.setting), {})[one.group.language] = one
+    rows = []
+    for (model, setting), own in by_row.items():
+        cells = [
+            number(own[language].means[name]) if language in own else Cell(NONE)
+            for language in languages
+            for name in measures.values()
+        ]
+        rows.append(Row((model, _named(setting), *cells)))
+    columns = (f"{SHOWN[language]} {short}" for language in languages for short in measures)
+    return Table(("model", "context", *columns), tuple(rows), title, names=2)
+
+
+def _intervals(groups: Sequence[GroupScores]) -> Table:
+    rows = []
+    for one in groups:
+        of = one.intervals["em"]
+        name = f"{one.group.model} · {_named(one.group.setting)} · {SHOWN[one.group.language]}"
+        drawn = (of.low, one.means["em"], of.high)
+        cells = (
+            counted(one.n),
+            counted(one.repositories),
+            number(one.means["em"]),
+            interval(of.low, of.high),
+        )
+        rows.append(Row((name, *cells), drawn))
+    most = max((10.0, *ends_of(rows)))
+    return Table(
+        ("completions", "n", "repositories", "EM", "95 % interval"),
+        tuple(rows),
+        "Exact match with its interval",
+        scale=(0.0, 10.0 * ceil(most / 10)),
+        drawn="exact match in percent",
+    )
+
+
+def _gains(lines: Sequence[GainLine], language: str) -> Table:
+    rows = []
+    for one in (each for each in lines if each.language == language):
+        by_context = {gain.name: gain for gain in one.gains}
+        cells: list[Cell | str] = []
+        for context in CONTEXTS:
+            gain = by_context.get(context)
+            if context != IN_FILE:
+                change = (
+                    () if gain is None or gain.gained is None else (f"+{gain.gained:,}", f"-{gain.lost:,}")
+                )
+                cells += change or ("", "")
+            cells.append(Cell(NONE) if gain is None else counted(gain.correct))
+        how = "" if one.decoding == "greedy" else f" {one.decoding}"
+        rows.append(Row((f"{one.model} · {one.retriever}{how}", counted(one.tasks), *cells)))
+    return Table(
+        ("model", "tasks", "in-file", "gained", "lost", "retrieval", "gained", "lost", "w/ ref."),
+        tuple(rows),
+        f"Completed exactly, {SHOWN[language]}",
+    )
+
+
+def _by_size(groups: Sequence[GroupScores]) -> Table | None:
+    """Return the exact match of models whose names tell their sizes, the smallest first (Figure 4)."""
+    sized = sorted(
+        (one for one in groups if size_of(one.group.model) is not None),
+        key=lambda one: (size_of(one.group.model), one.group.model),
+    )
+    if len({one.group.model for one in sized}) < 2:
+        return None
+    rows = tuple(
+        Row(
+            (
+                f"{size_of(one.group.model):g}B",
+                f"{one.group.model} · {_named(one.group.setting)} · {SHOWN[one.group.language]}",
+                number(one.means["em"]),
+            ),
+            one.means["em"] / 100,
+        )
+        for one in sized
+    )
+    return Table(
+        ("size", "completions", "EM"), rows, "Exact match by size of the model", names=2, drawn="exact match"
+    )
+
+
+def _overlap(bins: Sequence[OverlapBin]) -> Table | None:
+    total = sum(one.n for one in bins)
+    if not total:
+        return None
+    rows = tuple(
+        Row(
+            (_share_named(one), counted(one.n), number(100 * one.n / total, 1), number(one.id_em)),
+            None if one.id_em is None else one.id_em / 100,
+        )
+        for one in bins
+    )
+    return Table(
+        ("in the context", "n", "% of them", "id EM"),
+        rows,
+        "Exact identifiers by the share of the reference's identifiers that the context has",
+        drawn="exact match of identifiers",
+    )
+
+
+def _share_named(one: OverlapBin) -> str:
+    if one.over is None:
+        return "none"
+    return f"over {100 * one.over:.0f} to {100 * one.upto:.0f} %"
+
+
+def _context(found: Sequence[Locations]) -> Table:
+    rows = tuple(
+        Row(
+            (
+                f"{SHOWN[one.language]} · {_named(one.setting)}",
+                counted(one.n),
+                *(
+                    number(value, 1)
+                    for value in (one.imported, one.same_folder, one.similar_name, one.shared_import)
+                ),
+            )
+        )
+        for one in found
+    )
+    return Table(
+        ("pieces of context", "n", "imported", "same folder", "similar name", "shared import"),
+        rows,
+        "Files that the context is from, in percent",
+        notes=("Imports are looked up when context is retrieved here: workbench retrieve.",),
+    )
