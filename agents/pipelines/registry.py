@@ -21,19 +21,32 @@ if TYPE_CHECKING:
 
 ENDING = ".agents"
 """Ends the name of an entry point that is the agents part of the kind named before."""
+RESPONDING = ".responses"
+"""The same of a part whose pipeline gives items no label: it makes responses to them."""
 
 
 @cache
 def kinds_with_agents() -> frozenset[str]:
-    """Return the names of the kinds that have an agents part, without loading any."""
+    """Return the names of the kinds that agents label, without loading a part."""
+    return _kinds_with(ENDING)
+
+
+@cache
+def kinds_with_responses() -> frozenset[str]:
+    """Return the names of the kinds that models respond to, without loading a part."""
+    return _kinds_with(RESPONDING)
+
+
+def _kinds_with(ending: str) -> frozenset[str]:
     names = (entry.name for entry in entry_points(group=GROUP))
-    return frozenset(name.removesuffix(ENDING) for name in names if name.endswith(ENDING))
+    return frozenset(name.removesuffix(ending) for name in names if name.endswith(ending))
 
 
 @cache
 def agents_parts() -> dict[str, AgentsPart]:
     """Return the agents part of every kind that has one, by kind."""
-    return {part.kind: part for part in registered(GROUP, AgentsPart, ENDING)}
+    parts = (*registered(GROUP, AgentsPart, ENDING), *registered(GROUP, AgentsPart, RESPONDING))
+    return {part.kind: part for part in parts}
 
 
 def agents_part(kind: str) -> AgentsPart:

@@ -93,14 +93,14 @@ class Compared:
 
     @property
     def scored_in_full(self) -> str:
-        """The same with all three edit similarities, and what is scored; empty without any."""
+        """The same with all three edit similarities, as a sentence; empty without any."""
         one = self.scores
         if one is None:
             return ""
         exact = "exact" if one.em else "not exact"
         similar = f"ES {one.es} difflib, {one.es_levenshtein} Levenshtein, {one.es_rapidfuzz:.2f} RapidFuzz"
-        names = f"precision {one.id_precision:.2f}, recall {one.id_recall:.2f}, F1 {one.id_f1:.2f}"
-        return f"First statement: {exact} · {similar} · identifiers: {names}"
+        names = "exact" if one.id_em else f"F1 {one.id_f1:.2f}"
+        return f"First statement {exact} · {similar} · identifiers {names}."
 
 
 def _scores(entry: ItemDetails, response: ResponseView) -> CompletionScores | None:
@@ -234,7 +234,7 @@ def _completion(one: Compared, language: str | None) -> PaneText:
         spans=found.spans,
         gutter=found.gutter,
         heading=f"Completion {named(response)}",
-        above="\n".join(filter(None, (said, one.scored_in_full))),
+        above=" ".join(filter(None, (one.scored_in_full, said))),
         compared=True,
     )
 

@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from agents.pipelines.registry import agents_part, kinds_with_agents
+from agents.pipelines.registry import agents_part, kinds_with_agents, kinds_with_responses
 from screens.commands import bindings
 from screens.form import Problem
 from screens.help import hint
@@ -249,6 +249,10 @@ def start_annotation(
     from store.queries.runs import kind_for_agents, kind_of_run, kinds_there
 
     if context.refuses(Shows.WHOLE):
+        return False
+    if go_on is not None and go_on.kind in kinds_with_responses():
+        # What such a run was asked for, the context and the decoding, is no part of the dialog.
+        context.notices.show("Goes on by command", "Give the command once more: workbench complete")
         return False
     with context.workspace.reading() as connection:
         kinds = kinds_there(connection, kinds_with_agents())

@@ -158,6 +158,7 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
             "",
             f"A · {MODELS[0]} · in-file",
             "(differs from the reference in 2 places)",
+            "not exact · ES 92 · identifiers F1 0.50",
             "thing(value)",
             "",
             "",
@@ -165,20 +166,26 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
             "",
             f"B · {MODELS[0]} · retrieval",
             "(equals the reference)",
+            "exact · ES 100 · identifiers exact",
             "thing_1(value)",
             "",
             f"C · {MODELS[1]} · retrieval",
             "(empty completion)",
+            "not exact · ES 0 · identifiers F1 0.00",
         ]
         shown = screen_text(app)
-        assert "~ 6 thing(value)" in shown
-        assert "=13 thing_1(value)" in shown
+        assert "~ 7 thing(value)" in shown
+        assert "=15 thing_1(value)" in shown
         assert "Lines: = same · ~ changed · + added." in shown
         await press(pilot, "right_square_bracket")
         assert text_of(app, "response-A") == PREDICTIONS[1]["pred"]
+        assert "First statement not exact" in screen_text(app)
         view = review_of(app).item
         assert view is not None
-        changed = next(part for part in view.case if part.id == "response-A").spans[0]
+        part = next(part for part in view.case if part.id == "response-A")
+        scored = "ES 92 difflib, 92 Levenshtein, 92.31 RapidFuzz · identifiers F1 0.50."
+        assert f"First statement not exact · {scored} Differs from the reference" in part.above
+        changed = part.spans[0]
         assert (changed.style, PREDICTIONS[1]["pred"][changed.start : changed.end]) == ("changed", "thing")
         await press(pilot, "right_square_bracket", "right_square_bracket")
         assert screen_text(app).count("n empty completion.") == 1
@@ -252,6 +259,7 @@ async def test_hidden_models_are_nowhere(workspace: Workspace, how: str) -> None
             await press(pilot, "right_square_bracket")
             seen += screen_text(app)
         assert "3 completions beside the reference · models hidden" in seen
+        assert ("not exact · ES 92" in seen) is not blind
         await press(pilot, "a", "u")
         seen += screen_text(app) + repr(review_of(app).item)
         assert not leaks(seen)
