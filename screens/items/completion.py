@@ -97,10 +97,10 @@ class Compared:
         one = self.scores
         if one is None:
             return ""
-        exact = "exact" if one.em else "not exact"
+        exact = "Exact" if one.em else "Not exact"
         similar = f"ES {one.es} difflib, {one.es_levenshtein} Levenshtein, {one.es_rapidfuzz:.2f} RapidFuzz"
         names = "exact" if one.id_em else f"F1 {one.id_f1:.2f}"
-        return f"First statement {exact} · {similar} · identifiers {names}."
+        return f"{exact} · {similar} · identifiers {names}."
 
 
 def _scores(entry: ItemDetails, response: ResponseView) -> CompletionScores | None:
@@ -223,6 +223,8 @@ def _within(found: Differences, begun: int, length: int) -> Iterator[Span]:
 def _completion(one: Compared, language: str | None) -> PaneText:
     response, found = one.response, one.found
     said = f"{found.sentence[:1].upper()}{found.sentence[1:]}. {_SIGNS}" if found.text else ""
+    if one.scored:
+        said = said.replace(" from the reference", "")  # three lines have room for it without the scores
     return PaneText(
         f"response-{response.letter}",
         response.letter,

@@ -31,6 +31,16 @@ class LabelCounts:
         """Return how often a rater gave a value."""
         return int((rater.values == value).sum())
 
+    @property
+    def people(self) -> tuple[RaterLabels, ...]:
+        """The raters that are people."""
+        return tuple(one for one in self.raters if one.kind == "human")
+
+    @property
+    def of_people(self) -> list[int]:
+        """How often all people together gave each value."""
+        return [sum(self.count(one, value) for one in self.people) for value in self.values]
+
     def items(self, rater: RaterLabels, value: float) -> list[int]:
         """Return the items to which a rater gave a value."""
         return self.labels.items_of(rater.values == value)
@@ -40,6 +50,7 @@ class LabelCounts:
         return {
             **fields_of(self.labels, "question", "study", "items", "responses", "equal_texts"),
             "values": list(self.values),
+            "people": self.of_people,
             "raters": [
                 {
                     "rater": one.name,

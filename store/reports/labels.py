@@ -677,6 +677,7 @@ def labels_report(found: LabelCounts, options: Options) -> Report:
     counts = {one.name: {value: found.count(one, value) for value in found.values} for one in found.raters}
     most = max([1, *(count for one in counts.values() for count in one.values())])
     tables = tuple(_labels_table(found, one, counts[one.name], most) for one in found.raters)
+    tables += (_people_table(found),) if len(found.people) > 1 else ()
     of = f"{labels.items:,} {labels.kind.plural}"
     if labels.responses is not None:
         of += f" with {pluralize(labels.responses, 'response')}"
@@ -694,6 +695,24 @@ def labels_report(found: LabelCounts, options: Options) -> Report:
         command=("labels", *options.arguments(question=question)),
         tables=tables,
         empty="" if tables else "This question has no label yet.",
+    )
+
+
+def _people_table(found: LabelCounts) -> Table:
+    """Return how often all people together gave each label (Table 6 of CrossCodeEval)."""
+    total, most = sum(found.of_people), max(1, *found.of_people)
+    return Table(
+        ("label", "n", "share"),
+        tuple(
+            Row(
+                (word(found.labels.question, value), counted(count), share(count / total if total else None)),
+                count / most,
+            )
+            for value, count in zip(found.values, found.of_people, strict=True)
+        ),
+        title=f"All people · {pluralize(total, 'label')}",
+        drawn="labels",
+        scale=(0.0, float(most)),
     )
 
 

@@ -179,12 +179,12 @@ async def test_completions_are_compared_and_read_one_by_one(workspace: Workspace
         assert "Lines: = same · ~ changed · + added." in shown
         await press(pilot, "right_square_bracket")
         assert text_of(app, "response-A") == PREDICTIONS[1]["pred"]
-        assert "First statement not exact" in screen_text(app)
+        assert "Not exact · ES 92 difflib" in screen_text(app)
         view = review_of(app).item
         assert view is not None
         part = next(part for part in view.case if part.id == "response-A")
         scored = "ES 92 difflib, 92 Levenshtein, 92.31 RapidFuzz · identifiers F1 0.50."
-        assert f"First statement not exact · {scored} Differs from the reference" in part.above
+        assert part.above == f"Not exact · {scored} Differs in 2 places. Lines: = same · ~ changed · + added."
         changed = part.spans[0]
         assert (changed.style, PREDICTIONS[1]["pred"][changed.start : changed.end]) == ("changed", "thing")
         await press(pilot, "right_square_bracket", "right_square_bracket")

@@ -164,3 +164,29 @@ def test_without_completions(tmp_path: Path, workbench: Any) -> None:
     workbench("import", tmp_path / "study.duckdb", tasks)
     told = workbench("report", tmp_path / "study.duckdb", "completion", "--json")
     assert told.json()["error"]["title"] == "No completions"
+
+
+def test_a_study_prints_tables_5_and_6(tmp_path: Path, repository: Path, workbench: Any) -> None:
+    """Agreement on each question, and how often all annotators gave each answer (appendix B)."""
+    study, sample = tmp_path / "study.duckdb", repository / "sample_data" / "completions.jsonl"
+    workbench("import", study, sample)
+    workbench("study", "new", study, "quality", "--kind", "completion", "--raters", "ana,ben")
+    workbench("study", "freeze", study, "quality")
+    names = [json.loads(line)["metadata"]["task_id"] for line in sample.read_text().splitlines()]
+    for place, name in enumerate(names[:4]):
+        for rater in ("ana", "ben"):
+            kept = "B" if rater == "ben" and place % 4 == 0 else "A"
+            for question, value in (("cross_file", "A"), ("predictable", "C"), ("keep", kept)):
+                judged = workbench(
+                    *("judge", study, name, value, "--question", question, "--rater", rater),
+                    *("--study", "quality"),
+                )
+                assert judged.code == 0
+    told = workbench("report", study, "agreement", "--question", "all", "--study", "quality", "--json").json()
+    equal = {one["question"]: one["percent"] for one in told["questions"]}
+    assert equal == {"completion.cross_file": 100, "completion.predictable": 100, "completion.keep": 75}
+    report = ("report", study, "labels", "--question", "completion.keep", "--study", "quality")
+    assert workbench(*report, "--json").json()["people"] == [7, 1, 0]
+    printed = workbench(*report).out
+    assert "All people · 8 labels" in printed
+    assert "87.5 %" in printed
