@@ -19,7 +19,7 @@ class CompletionTask:
 
     Attributes:
         suffix: What follows the reference in the file.
-        context: By setting, the pieces of other files as path and text, best first.
+        pieces: By setting, the pieces of other files as path and text, best first.
     """
 
     item_id: int
@@ -27,7 +27,12 @@ class CompletionTask:
     language: str
     prompt: str
     suffix: str
-    context: Mapping[str, Sequence[tuple[str, str]]]
+    pieces: Mapping[str, Sequence[tuple[str, str]]]
+
+    @property
+    def code(self) -> str:
+        """The file up to the cursor, as prompts call it."""
+        return self.prompt
 
 
 def completion_tasks(connection: Connection, item_ids: Sequence[int]) -> list[CompletionTask]:

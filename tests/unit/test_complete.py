@@ -203,6 +203,24 @@ def test_answers_that_are_none(
     assert len(responses(study, workbench)) == 2
 
 
+def test_what_it_would_cost(study: Path, server: LoopbackModels, workbench: Any) -> None:
+    complete = (
+        "complete",
+        study,
+        "--model",
+        "completions:star-7b",
+        "--setting",
+        "rg1",
+        "--estimate",
+        "--json",
+    )
+    told = workbench(*complete).json()
+    assert (told["pairs"], told["requests"], told["tokens_out"]) == (2, 2, 100)
+    # The context at most, the file, and the instructions.
+    assert 2 * 1500 / 4 < told["tokens_in"] < 2 * 3000
+    assert not server.requests
+
+
 def test_what_cannot_be_completed(
     study: Path, server: LoopbackModels, tmp_path: Path, workbench: Any
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS
 from agents.pipelines.spec import AgentsPart, imported
 
+CONTEXT_CHARACTERS = 1500
+"""Of 512 tokens."""
 _HERE = "agents.pipelines.completion_prediction"
 
 COMPLETION = AgentsPart(
@@ -13,4 +15,6 @@ COMPLETION = AgentsPart(
     load=imported("store.queries.completion_tasks:completion_tasks"),
     check=imported(f"{_HERE}.pipeline:check_setting"),
     make_pipeline=imported(f"{_HERE}.pipeline:CompletionPrediction"),
+    workload=imported(f"{_HERE}.pipeline:workload"),
+    placeholder_characters={"context": CONTEXT_CHARACTERS, "after": 4},
 )

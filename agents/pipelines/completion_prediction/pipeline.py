@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agents.jobs.outcome import Response
@@ -16,6 +17,7 @@ from agents.pipelines.completion_prediction.configurations import (
     SETTING,
     response_setting,
 )
+from agents.pipelines.spec import ExpectedRole, Workload
 from store.errors import UnknownName, WorkbenchError
 from store.formats.crosscodeeval import context_text
 from store.queries.completion_tasks import context_settings
@@ -52,6 +54,11 @@ def check_setting(connection: Connection, configuration: Configuration) -> None:
             f"No task has context under {wanted!r}.",
             f"Settings: {', '.join((IN_FILE, *known))}. Retrieve context: workbench retrieve",
         )
+
+
+def workload(connection: Connection, models: Mapping[str, str]) -> Workload:
+    """Return the expected work: one short reply for each item."""
+    return Workload({COMPLETER: ExpectedRole(reply_characters=200)})
 
 
 class CompletionPrediction:
@@ -91,7 +98,7 @@ class CompletionPrediction:
     def _plain(self, item: CompletionTask, model: str) -> PlainText:
         setting, context = self._options[SETTING], ""
         if setting != IN_FILE:
-            pieces = item.context.get(setting)
+            pieces = item.pieces.get(setting)
             if not pieces:
                 raise WorkbenchError(
                     "No context",
