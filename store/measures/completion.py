@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 LANGUAGES = ("csharp", "java", "python", "typescript")
 """The languages whose completions are scored."""
 
-LONGEST = 20_000
+LONGEST = 5_000
 """Characters of a completion, and of a reference, that are compared; a model is asked for 50 tokens."""
 
-LINE_ENDS = 200
-"""Line ends of a Python completion at which its first statement may end."""
+LINE_ENDS = 50
+"""Line ends of a Python completion at which its first statement may end; 50 tokens have no more."""
 
 MEASURES: Mapping[str, str] = {
     "em": "exact match",
