@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePosixPath
-
-from agents.completions.okapi import words_in
 
 LINES = 10
 """Lines of a chunk, and of a query; lines without text do not count."""
@@ -15,6 +13,8 @@ MOST_CHUNKS = 1000
 """Chunks of a repository that are searched for one task: those of the nearest files."""
 TOP = 5
 """Chunks that go with a task."""
+
+_LETTER = re.compile(r"\w")
 
 ENDINGS = {"csharp": (".cs",), "java": (".java",), "python": (".py",), "typescript": (".ts", ".tsx")}
 """The endings of the files of a language."""
@@ -27,13 +27,11 @@ class Chunk:
     Attributes:
         path: The file.
         number: Which chunk of its file it is, from 0.
-        words: How often each word is in it.
     """
 
     path: str
     number: int
     text: str
-    words: Counter[str] = field(compare=False, default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ def cut(path: str, text: str) -> list[Chunk]:
     chunks: list[Chunk] = []
     for at in range(0, len(lines), LINES):
         piece = "\n".join(lines[at : at + LINES])
-        if words := words_in(piece):
-            chunks.append(Chunk(path, len(chunks), piece, Counter(words)))
+        if _LETTER.search(piece):
+            chunks.append(Chunk(path, len(chunks), piece))
     return chunks
 
 

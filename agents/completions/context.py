@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -109,16 +109,21 @@ class Scorer(Protocol):
         ...
 
 
-MakeScorer = Callable[[Sequence[Chunk], Sequence[str]], Scorer]
-"""Makes a scorer for the chunks of a repository and the queries of its tasks."""
+MakeScorer = Callable[[Sequence[Chunk], Sequence[str], Collection[int]], Scorer]
+"""Makes a scorer of the chunks of a repository, the queries of its tasks, and which chunks are searched."""
 
 
-def by_words(chunks: Sequence[Chunk], queries: Sequence[str]) -> Scorer:
+def by_words(chunks: Sequence[Chunk], queries: Sequence[str], searched: Collection[int]) -> Scorer:
     """Compare by words (`Okapi`); only the chunks that are searched count in the weights of words."""
     words = [words_in(query) for query in queries]
+    # In a large repository few chunks are near to any task.
+    counts: dict[int, Counter[str]] = {}
 
     def scores(task: int, places: Sequence[int]) -> Sequence[float]:
-        found: list[float] = Okapi([chunks[place].words for place in places]).scores(words[task]).tolist()
+        for place in places:
+            if place not in counts:
+                counts[place] = Counter(words_in(chunks[place].text))
+        found: list[float] = Okapi([counts[place] for place in places]).scores(words[task]).tolist()
         return found
 
     return scores
@@ -137,13 +142,15 @@ def by_vectors(name: str, settings: WorkSettings, report: ReportWork) -> tuple[s
     (encoder,) = open_encoders([name], batch_size=retrieval.batch_size, api=settings.models, longest=LONGEST)
     cache = VectorCache(retrieval.folder)
 
-    def make(chunks: Sequence[Chunk], queries: Sequence[str]) -> Scorer:
+    def make(chunks: Sequence[Chunk], queries: Sequence[str], searched: Collection[int]) -> Scorer:
         # Both are code: they are encoded alike.
-        of_chunks = cache.vectors(encoder, [chunk.text for chunk in chunks], "code", report).all()
+        rows = {place: row for row, place in enumerate(sorted(searched))}
+        of_chunks = cache.vectors(encoder, [chunks[place].text for place in rows], "code", report).all()
         of_queries = cache.vectors(encoder, queries, "code", report).all()
 
         def scores(task: int, places: Sequence[int]) -> Sequence[float]:
-            found: list[float] = (of_chunks[list(places)] @ of_queries[task]).tolist()
+            of_task = of_chunks[[rows[place] for place in places]] @ of_queries[task]
+            found: list[float] = of_task.tolist()
             return found
 
         return scores
@@ -275,7 +282,8 @@ class _Retrieving:
         if not searched:
             return
         imports = Imports(files, tasks[0].language)
-        score = self._make(chunks, [query for *_, query in searched])
+        wanted = {place for _, others, _ in searched for place in others[:MOST_CHUNKS]}
+        score = self._make(chunks, [query for *_, query in searched], wanted)
         for start in range(0, len(searched), TASKS_AT_ONCE):
             rows: dict[int, list[dict[str, Any]]] = {}
             for number, (task, others, _) in enumerate(searched[start : start + TASKS_AT_ONCE], start):

@@ -81,11 +81,14 @@ class _Tasks:
         found = self._by_reference.get(reference, {})
         if isinstance(prompt, str):
             return found.get(prompt) or _Task(name or reference, prompt, reference)
-        if len(found) == 1:
+        # A row that names a task is of no other one, however equal their references.
+        if name is None and len(found) == 1:
             return next(iter(found.values()))
         # Only in Python the end of the first statement depends on what is before it.
         if language != "python":
             return _Task(name or reference, "", reference)
+        if name is not None:
+            return NO_TASK
         return SEVERAL if found else NO_PROMPT
 
 

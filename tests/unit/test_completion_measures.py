@@ -105,7 +105,7 @@ def test_completions_find_their_tasks(tasks: Path, tmp_path: Path, workbench: An
         tmp_path / "model.jsonl",
         {"task_id": "project_cc_python/2", "pred": "g(2)\nh()"},
         {"task_id": "project_cc_python/1", "pred": "f(3)\n"},
-        {"task_id": "project_cc_python/9", "pred": "f(3)\n"},
+        {"task_id": "project_cc_python/9", "pred": "f(3)\n", "groundtruth": "g(2)"},
     )
     rows = tmp_path / "rows.jsonl"
     measure = ("measure", "completion", tasks, predictions, "--language", "python")
