@@ -28,7 +28,19 @@ from store.formatting import pluralize
 from store.json_fields import json_fields
 from store.measures.completion import LANGUAGES
 from store.reports.options import Options
-from store.reports.value import NONE, Cell, Report, Row, Table, counted, ends_of, filled, interval, number
+from store.reports.value import (
+    NONE,
+    Cell,
+    Report,
+    Row,
+    Table,
+    counted,
+    ends_of,
+    filled,
+    interval,
+    number,
+    share,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -235,13 +247,13 @@ def _overlap(bins: Sequence[OverlapBin]) -> Table | None:
         return None
     rows = tuple(
         Row(
-            (_share_named(one), counted(one.n), number(100 * one.n / total, 1), number(one.id_em)),
+            (_share_named(one), counted(one.n), share(one.n / total), number(one.id_em)),
             None if one.id_em is None else one.id_em / 100,
         )
         for one in bins
     )
     return Table(
-        ("in the context", "n", "% of them", "id EM"),
+        ("in the context", "n", "share", "id EM"),
         rows,
         "Exact identifiers by the share of the reference's identifiers that the context has",
         drawn="exact match of identifiers",

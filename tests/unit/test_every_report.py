@@ -31,7 +31,18 @@ from workbench.output import _plain
 
 NAMES = (
     *("agreement", "confusion", "accuracy", "labels", "time", "raters", "figures", "table-2", "figure-3"),
-    *("figure-4", "figure-7", "retrieval", "preference", "ratings", "wins", "position", "votes", "plan"),
+    *(
+        "figure-4",
+        "figure-7",
+        "retrieval",
+        "completion",
+        "preference",
+        "ratings",
+        "wins",
+        "position",
+        "votes",
+        "plan",
+    ),
     *("pipeline", "progress"),
 )
 NEEDS = {"raters": ("--study", "pilot"), "retrieval": ("--rater", "sample-ana")}
@@ -76,6 +87,15 @@ def sums(name: str, fields: dict[str, Any]) -> list[float]:
         return [*map(sum, counts), *map(sum, zip(*counts, strict=True)), sum(map(sum, counts))]
     if name == "accuracy":
         return [round(one["n"] * (1 - one["accuracy"])) for one in fields["raters"]]
+    if name == "labels":
+        return [sum(fields["people"])]
+    if name == "completion":
+        sizes = [one["n"] for one in fields["completions"]]
+        return [
+            sum(sizes),
+            len({one["model"] for one in fields["completions"]}),
+            sum(one["n"] for one in fields["overlap"]),
+        ]
     if name == "pipeline":
         stages = [one for run in fields["runs"] for one in run.get("seconds_by_stage", {}).values()]
         return [sum(part["steps"] for part in one["stages"].values()) for one in stages]
