@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,15 @@ from agents.llm.settings import ModelSettings
 
 CODE = "def open_drawer(till):\n    return till.drawer\n\nfor coin in till:\n    count(coin)\n"
 FIM = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Beside other tests two threads wait for each other at every layer; alone, one is as quick here."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
