@@ -16,7 +16,7 @@ from agents.code_search.docstrings import cut_parameters
 from agents.code_search.evaluation import SearchBenchmark, without_docstrings
 from agents.code_search.searching import MOST_CHARACTERS
 from agents.repositories.entries import BEYOND
-from agents.repositories.files import find_repository
+from agents.repositories.files import find_repository, folder_of_repositories
 from agents.repositories.reading import read_repository
 from agents.repositories.units import Unit, clean, units_in
 from agents.retrieval.stored_texts import StoredTexts
@@ -155,11 +155,7 @@ def by_rows(
     Raises:
         WorkbenchError: There is no such folder.
     """
-    root = folder.expanduser().resolve()
-    if not root.is_dir():
-        raise WorkbenchError(
-            "No folder of repositories", f"There is no folder {folder}.", "Name another with --repositories."
-        )
+    root = folder_of_repositories(folder)
     drawn = iter(random.Random(seed).sample(range(len(rows)), len(rows)))
     taken: set[str] = set()
     # Repositories of several owners may be one folder: it has the name under which it was found first.

@@ -19,10 +19,11 @@ from agents.completions.okapi import Okapi, words_in
 from agents.jobs.limits import held
 from agents.jobs.work import MOST_NAME, WorkPart, WorkSettings, aside
 from agents.jobs.work_progress import Pace, ReportWork, WorkProgress
-from agents.repositories.files import commit_in_name, find_repository
+from agents.repositories.files import commit_in_name, find_repository, folder_of_repositories
 from agents.repositories.reading import read_repository
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
+from store.kinds.completion_settings import IN_FILE
 from store.tables.appending import append_rows
 from store.tables.columns import among, table_of
 from store.tables.imported import Completion
@@ -39,8 +40,6 @@ KIND = "context-retrieval"
 BM25 = "bm25"
 LONGEST = 256
 """Tokens of a chunk that a model on this machine reads (section 3.5)."""
-IN_FILE = "in-file"
-"""The setting without context of other files."""
 TASKS_AT_ONCE = 100
 """Tasks of a repository whose context is written together."""
 
@@ -72,7 +71,7 @@ class ContextRequest:
 
 @dataclass(slots=True)
 class ContextRetrieved:
-    """What came of it, in numbers of tasks.
+    """The numbers of tasks of a retrieval.
 
     Attributes:
         retriever: Its name, without folders.
@@ -208,7 +207,7 @@ class _Retrieving:
 
     def run(self, report: ReportWork) -> ContextRetrieved:
         request, found = self._request, self._found
-        root = _folder(request.repositories)
+        root = folder_of_repositories(Path(request.repositories))
         if request.retriever != BM25:
             report(WorkProgress("opening the encoder", 0, 0))
             found.retriever, self._make = by_vectors(request.retriever, self._settings, report)
@@ -224,7 +223,7 @@ class _Retrieving:
 
     @property
     def _how(self) -> dict[str, Any]:
-        """What is kept with each piece."""
+        """The retriever and its query, which are kept with each piece."""
         return {"retriever": self._found.retriever, "with_reference": self._request.with_reference}
 
     def _tasks(self) -> dict[tuple[str, str], list[Task]]:
@@ -378,15 +377,6 @@ def _check_setting(name: str) -> None:
             f"{name[:MOST_NAME]!r} is no name of context.",
             f"Give one of at most {MOST_NAME} characters that is not {IN_FILE}: --setting rg1_bm25",
         )
-
-
-def _folder(given: str) -> Path:
-    root = Path(given).expanduser()
-    if not root.is_dir():
-        raise WorkbenchError(
-            "No folder of repositories", f"There is no folder {given}.", "Name another with --repositories."
-        )
-    return root.resolve()
 
 
 def open_retrieval(description: Mapping[str, Any], settings: WorkSettings) -> ContextRetrieval:

@@ -44,25 +44,15 @@ class RoleModel:
             settings: How models are asked.
             plain: The text to continue; None for a question.
         """
-        if plain is not None:
-            return ModelRequest(
-                role=role,
-                subject=subject,
-                messages=messages,
-                reply_type=reply_type,
-                temperature=plain.temperature,
-                max_output_tokens=plain.max_tokens,
-                seed=settings.seed,
-                plain=plain,
-            )
         return ModelRequest(
             role=role,
             subject=subject,
             messages=messages,
             reply_type=reply_type,
-            temperature=self.temperature,
-            max_output_tokens=settings.max_output_tokens,
+            temperature=self.temperature if plain is None else plain.temperature,
+            max_output_tokens=settings.max_output_tokens if plain is None else plain.max_tokens,
             seed=settings.seed,
+            plain=plain,
         )
 
     def to_dict(self) -> dict[str, Any]:

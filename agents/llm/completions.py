@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agents.llm.errors import ModelError
 from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
-from agents.llm.plain_text import Continuation, PlainAnswer, continued, cut, mean_of
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, cut, mean_of, plain_of
 from agents.llm.protocol import LanguageModel, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.request_watch import leave
 from agents.llm.settings import ModelSettings
@@ -47,14 +46,7 @@ class OpenAICompletions:
         """Continue the plain text of a request; see `LanguageModel.reply`."""
         import openai
 
-        plain = request.plain
-        if plain is None:
-            raise ModelError(
-                "bad_request",
-                "Continues texts only",
-                f"{self.name} continues texts, and the {request.role} is asked for an object.",
-                "Name a model of chat completions: openai:NAME",
-            )
+        plain = plain_of(request, self.name, "Name a model of chat completions: openai:NAME")
         client = self.connection.open()
 
         async def ask(n: int) -> PlainAnswer:

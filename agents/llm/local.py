@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.llm.errors import ModelError
-from agents.llm.plain_text import Continuation, PlainAnswer, continued
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, plain_of
 from agents.llm.protocol import LanguageModel, ModelReply, ModelRequest, Usage
 from agents.llm.request_watch import leave
 from store.errors import UnknownName, WorkbenchError
@@ -57,6 +57,14 @@ def create(model: str, settings: ModelSettings) -> LanguageModel:
     return LocalModel(place)
 
 
+def keep_quiet() -> None:
+    """Keep warnings and progress bars of transformers off the terminal, which a screen may fill."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
 class LocalModel:
     """A causal language model of transformers."""
 
@@ -68,7 +76,7 @@ class LocalModel:
 
     @cached_property
     def address(self) -> str:
-        """What tells its files from others of the same name: their names and sizes, and its configuration."""
+        """A digest of the names and sizes of its files, and of its configuration."""
         files = [self._place] if self._place.is_file() else sorted(self._place.iterdir())
         told = hashlib.sha256()
         for file in (one for one in files if one.is_file()):
@@ -81,14 +89,7 @@ class LocalModel:
         """Continue the plain text of a request; see `LanguageModel.reply`."""
         import transformers
 
-        plain = request.plain
-        if plain is None:
-            raise ModelError(
-                "bad_request",
-                "Continues texts only",
-                f"{self.name} continues texts, and the {request.role} is asked for an object.",
-                "Serve the model in OpenAI's form, and name it: openai:NAME",
-            )
+        plain = plain_of(request, self.name, "Serve the model in OpenAI's form, and name it: openai:NAME")
 
         async def ask(n: int) -> PlainAnswer:
             async with self._alone:
@@ -106,10 +107,8 @@ class LocalModel:
     def _loaded(self) -> tuple[Any, Any]:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
 
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        keep_quiet()
         folder, given = str(self._place), {}
         if self._place.is_file():
             folder, given = str(self._place.parent), {"gguf_file": self._place.name}

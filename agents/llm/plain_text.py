@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _FENCED = re.compile(r"\s*```[\w+#-]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 
 CHARACTERS_PER_TOKEN = 3
-"""How many characters of code a token is taken to have, where nobody here knows the model's tokens."""
+"""Estimated characters of a token of code, for services whose tokens are not known here."""
 
 
 class Continuation(BaseModel):
-    """What a model wrote behind a text.
+    """A continuation of a text.
 
     Attributes:
         log_probability: The mean of the natural logarithms of its tokens' probabilities; None where the
@@ -62,6 +62,27 @@ class PlainAnswer:
     found: Sequence[Continuation]
     usage: Usage
     model: str
+
+
+def plain_of(request: ModelRequest, name: str, hint: str) -> PlainText:
+    """Return the text that a request asks to continue, for a model that can do nothing else.
+
+    Args:
+        request: The request.
+        name: The model's name.
+        hint: Which model to name in its place.
+
+    Raises:
+        ModelError: It asks for an object.
+    """
+    if request.plain is not None:
+        return request.plain
+    raise ModelError(
+        "bad_request",
+        "Continues texts only",
+        f"{name} continues texts, and the {request.role} is asked for an object.",
+        hint,
+    )
 
 
 def mean_of(log_probabilities: Iterable[object] | None) -> float | None:

@@ -74,6 +74,20 @@ def read_file(
         raise WorkbenchError("Not readable", f"{path} of {repository}: {error}") from error
 
 
+def folder_of_repositories(given: Path) -> Path:
+    """Return the folder in which repositories are, with links resolved.
+
+    Raises:
+        WorkbenchError: There is none.
+    """
+    root = given.expanduser().resolve()
+    if not root.is_dir():
+        raise WorkbenchError(
+            "No folder of repositories", f"There is no folder {given}.", "Name another with --repositories."
+        )
+    return root
+
+
 def commit_in_name(repository: str) -> str:
     """Return the commit at the end of a repository's name in CrossCodeEval; empty for none."""
     at_end = _COMMIT_AT_END.search(repository)

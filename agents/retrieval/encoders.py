@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from agents.llm.local import keep_quiet
 from agents.llm.settings import ModelSettings
 from agents.retrieval.encoder import Encoded, Encoder, ReportCount, Role, ignore_count
 from store.errors import UnknownName, WorkbenchError
@@ -400,10 +401,8 @@ def _load(folder: Path, layout: str) -> Any:
     """
     import torch
     from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
 
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    keep_quiet()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if not layout:
         return SentenceTransformer(str(folder), device=device, trust_remote_code=False)

@@ -87,9 +87,7 @@ class Compared:
         one = self.scores
         if one is None:
             return ""
-        exact = "exact" if one.em else "not exact"
-        names = "exact" if one.id_em else f"F1 {one.id_f1:.2f}"
-        return f"{exact} · ES {one.es} · identifiers {names}"
+        return f"{'exact' if one.em else 'not exact'} · ES {one.es} · {_identifiers(one)}"
 
     @property
     def scored_in_full(self) -> str:
@@ -97,10 +95,12 @@ class Compared:
         one = self.scores
         if one is None:
             return ""
-        exact = "Exact" if one.em else "Not exact"
         similar = f"ES {one.es} difflib, {one.es_levenshtein} Levenshtein, {one.es_rapidfuzz:.2f} RapidFuzz"
-        names = "exact" if one.id_em else f"F1 {one.id_f1:.2f}"
-        return f"{exact} · {similar} · identifiers {names}."
+        return f"{'Exact' if one.em else 'Not exact'} · {similar} · {_identifiers(one)}."
+
+
+def _identifiers(scores: CompletionScores) -> str:
+    return f"identifiers {'exact' if scores.id_em else f'F1 {scores.id_f1:.2f}'}"
 
 
 def _scores(entry: ItemDetails, response: ResponseView) -> CompletionScores | None:

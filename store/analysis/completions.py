@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import select
 
 from store.child import yielded_by_child
+from store.kinds.completion_settings import CONTEXTS, IN_FILE, Setting, context_setting, setting_named
 from store.measures.completion import (
     LANGUAGES,
     MEASURES,
@@ -36,54 +37,11 @@ if TYPE_CHECKING:
 
     from store.measures.intervals import Bootstrap, Interval
 
-IN_FILE = "in-file"
-RETRIEVED = "retrieval"
-WITH_REFERENCE = "retrieval w/ ref."
-CONTEXTS = (IN_FILE, RETRIEVED, WITH_REFERENCE)
-"""The contexts of the paper's tables, in their order."""
-
 APART = 200
 """Completions from which on they are scored in a process of their own: in a thread, keys would wait."""
 
-_PUBLISHED = re.compile(r"(?:line_completion_)?(rg\d*|oracle)_(\w+)")
 _SIZE = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([MB])(?![A-Za-z0-9])", re.IGNORECASE)
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-
-class Setting(NamedTuple):
-    """How completions were made, as the name of their setting says it.
-
-    Attributes:
-        context: One of `CONTEXTS`; the name of the setting where that says nothing of it.
-        retriever: Empty for none, and where it is not known.
-        decoding: `greedy`, or how else, such as `nucleus`.
-    """
-
-    context: str
-    retriever: str
-    decoding: str
-
-
-def setting_named(name: str, retrievers: Mapping[str, tuple[str, bool]]) -> Setting:
-    """Return what the name of a setting says.
-
-    Args:
-        name: `in-file`, or a setting of context, with `+nucleus` and `+fim` behind it. Names are read as
-            those of the published files are: `line_completion_rg1_bm25`, `oracle_bm25`.
-        retrievers: By setting of context that was retrieved here, its retriever, and whether the reference
-            was a part of the query.
-    """
-    base, *others = name.split("+")
-    decoding = "+".join(part for part in others if part) or "greedy"
-    if base in retrievers:
-        retriever, with_reference = retrievers[base]
-        return Setting(WITH_REFERENCE if with_reference else RETRIEVED, retriever, decoding)
-    if base in (IN_FILE, "line_completion"):
-        return Setting(IN_FILE, "", decoding)
-    found = _PUBLISHED.fullmatch(base)
-    if found is not None:
-        return Setting(WITH_REFERENCE if found[1] == "oracle" else RETRIEVED, found[2], decoding)
-    return Setting(base, "", decoding)
 
 
 def size_of(model: str) -> float | None:
@@ -176,7 +134,7 @@ def completion_figures(connection: Connection) -> CompletionFigures:
     scores = _scores([(row.language, row.prompt, row.reference, row.text) for row in known])
     found = []
     for row, one in zip(known, scores, strict=True):
-        wanted, there = set(one.target_ids), words.get((row.item_id, row.setting.split("+")[0]))
+        wanted, there = set(one.target_ids), words.get((row.item_id, context_setting(row.setting)))
         overlap = len(wanted & there) / len(wanted) if wanted and there is not None else None
         setting = setting_named(row.setting, retrievers)
         found.append(
@@ -200,14 +158,12 @@ def _context(
     retrievers: dict[str, tuple[str, bool]] = {}
     located: list[Located] = []
     words = defaultdict[tuple[int, str], set[str]](set)
-    rows = connection.execute(asked).all()
-    for row in rows:
-        extra = json.loads(row.extra)
+    rows = [(row, json.loads(row.extra)) for row in connection.execute(asked)]
+    for row, extra in rows:
         if isinstance(name := extra.get("retriever"), str):
             retrievers.setdefault(row.setting, (name, extra.get("with_reference") is True))
         words[row.item_id, row.setting].update(identifiers(row.language, row.text))
-    for row in rows:
-        extra = json.loads(row.extra)
+    for row, extra in rows:
         located.append(
             Located(
                 row.language,
@@ -230,7 +186,7 @@ def name_words(path: str) -> set[str]:
 
 
 Given = tuple[str, str, str, str]
-"""What a completion is scored by: language, prompt, reference and text."""
+"""The arguments of `score_completion`: language, prompt, reference and text."""
 
 
 def _scores(given: Sequence[Given]) -> list[CompletionScores]:
@@ -314,7 +270,7 @@ def group_scores(group: Group, completions: Sequence[ScoredCompletion], bootstra
 
 @dataclass(frozen=True, slots=True)
 class GainLine:
-    """What retrieval gains and loses for a model in a language (Table 3).
+    """Gains and losses of retrieval for a model in a language (Table 3).
 
     Attributes:
         tasks: The tasks that all of its contexts have.

@@ -38,7 +38,7 @@ class LabelCounts:
 
     @property
     def of_people(self) -> list[int]:
-        """How often all people together gave each value."""
+        """The number of labels of all people for each value."""
         return [sum(self.count(one, value) for one in self.people) for value in self.values]
 
     def items(self, rater: RaterLabels, value: float) -> list[int]:

@@ -16,6 +16,7 @@ from store.formats.fields import recognized_by
 from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult, bare_name
 from store.formats.record_reader import RecordReader, put_back
 from store.kinds.completion import COMPLETION, KEEP
+from store.measures.completion import LANGUAGES
 
 _ENDINGS = {
     ".py": "python",
@@ -25,7 +26,6 @@ _ENDINGS = {
     ".ts": "typescript",
     ".tsx": "typescript",
 }
-LANGUAGES = ("python", "csharp", "java", "typescript")
 _SLASHES = ("csharp", "java", "typescript")
 _TEXT = "crossfile_context.text"
 """The extra field of a first chunk that holds the text of all, where that is none that can be made again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from store.formats.crosscodeeval import LANGUAGES, parse_stem
+from store.formats.crosscodeeval import parse_stem
 from store.formats.fields import recognized_by
 from store.formats.protocol import (
     JSON,
@@ -18,6 +18,7 @@ from store.formats.protocol import (
     nothing_to_write,
 )
 from store.formats.record_reader import RecordReader, add_count, attempt_fields, put_back
+from store.measures.completion import LANGUAGES
 
 WITHIN = "language"
 """The field of a row that names no task which says among whose tasks its reference is looked for."""

@@ -8,13 +8,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from store.analysis.completions import (
-    CONTEXTS,
-    IN_FILE,
     GainLine,
     GroupScores,
     Locations,
     OverlapBin,
-    Setting,
     by_group,
     completion_figures,
     gain_lines,
@@ -26,6 +23,7 @@ from store.analysis.completions import (
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.json_fields import json_fields
+from store.kinds.completion_settings import CONTEXTS, GREEDY, IN_FILE
 from store.measures.completion import LANGUAGES
 from store.reports.options import Options
 from store.reports.value import (
@@ -44,6 +42,8 @@ from store.reports.value import (
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from store.kinds.completion_settings import Setting
 
 SHOWN = {"csharp": "C#", "java": "Java", "python": "Python", "typescript": "TypeScript"}
 """The languages as headings."""
@@ -138,7 +138,7 @@ def completion_report(found: CompletionReport, options: Options) -> Report:
         tables=filled(
             _scores(found.groups, languages, "Code match", {"EM": "em", "ES": "es"}),
             _scores(found.groups, languages, "Identifier match", {"EM": "id_em", "F1": "id_f1"}),
-            _intervals(found.groups),
+            *(_intervals(found.groups, language) for language in languages),
             *(_gains(found.gains, language) for language in languages),
             _by_size(found.groups),
             _overlap(found.overlap),
@@ -149,8 +149,11 @@ def completion_report(found: CompletionReport, options: Options) -> Report:
 
 def _named(setting: Setting) -> str:
     by = f" {setting.retriever}" if setting.retriever else ""
-    how = "" if setting.decoding == "greedy" else f" {setting.decoding}"
-    return f"{setting.context}{by}{how}"
+    return f"{setting.context}{by}{_decoded(setting.decoding)}"
+
+
+def _decoded(decoding: str) -> str:
+    return "" if decoding == GREEDY else f" {decoding}"
 
 
 def _scores(
@@ -172,25 +175,19 @@ def _scores(
     return Table(("model", "context", *columns), tuple(rows), title, names=2)
 
 
-def _intervals(groups: Sequence[GroupScores]) -> Table:
+def _intervals(groups: Sequence[GroupScores], language: str) -> Table:
     rows = []
-    for one in groups:
+    for one in (each for each in groups if each.group.language == language):
         of = one.intervals["em"]
-        name = f"{one.group.model} · {_named(one.group.setting)} · {SHOWN[one.group.language]}"
+        cells = (counted(one.n), number(one.means["em"]), interval(of.low, of.high))
         drawn = (of.low, one.means["em"], of.high)
-        cells = (
-            counted(one.n),
-            counted(one.repositories),
-            number(one.means["em"]),
-            interval(of.low, of.high),
-        )
-        rows.append(Row((name, *cells), drawn))
-    most = max((10.0, *ends_of(rows)))
+        rows.append(Row((one.group.model, _named(one.group.setting), *cells), drawn))
     return Table(
-        ("completions", "n", "repositories", "EM", "95 % interval"),
+        ("model", "context", "n", "EM", "95 % interval"),
         tuple(rows),
-        "Exact match with its interval",
-        scale=(0.0, 10.0 * ceil(most / 10)),
+        f"Exact match with its interval, {SHOWN[language]}",
+        names=2,
+        scale=(0.0, 10.0 * ceil(max((10.0, *ends_of(rows))) / 10)),
         drawn="exact match in percent",
     )
 
@@ -208,8 +205,9 @@ def _gains(lines: Sequence[GainLine], language: str) -> Table:
                 )
                 cells += change or ("", "")
             cells.append(Cell(NONE) if gain is None else counted(gain.correct))
-        how = "" if one.decoding == "greedy" else f" {one.decoding}"
-        rows.append(Row((f"{one.model} · {one.retriever}{how}", counted(one.tasks), *cells)))
+        rows.append(
+            Row((f"{one.model} · {one.retriever}{_decoded(one.decoding)}", counted(one.tasks), *cells))
+        )
     return Table(
         ("model", "tasks", "in-file", "gained", "lost", "retrieval", "gained", "lost", "w/ ref."),
         tuple(rows),

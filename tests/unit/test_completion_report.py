@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from store.analysis import completions
-from store.analysis.completions import Setting, name_words, setting_named, size_of
+from store.analysis.completions import name_words, size_of
+from store.kinds.completion_settings import Setting, setting_named
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def judge_pairs_command(**given: Any) -> None:
 
 
 class DecodingName(StrEnum):
-    """How a model decodes."""
+    """A decoding strategy."""
 
     greedy = "greedy"
     nucleus = "nucleus"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.json_fields import json_fields
 from store.policy.scope import Shows
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
 from workbench.cli.searching import carried_out
@@ -67,15 +68,8 @@ def retrieve_command(
     work = ContextRetrieval(request, work_settings(loaded))
     with session(workspace, loaded, Shows.WHOLE, "A retrieval of context uses") as opened:
         found, code, notes = carried_out(opened, work, "retrieving")
-    return Answer(
-        {"workspace": workspace, **_fields(found)}, *_lines(found, workspace), code=code, notes=notes
-    )
-
-
-def _fields(found: ContextRetrieved) -> dict[str, object]:
-    from store.json_fields import json_fields
-
-    return json_fields(found)
+    fields = {"workspace": workspace, **json_fields(found)}
+    return Answer(fields, *_lines(found, workspace), code=code, notes=notes)
 
 
 def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from agents.pipelines.spec import Configuration
+from store.kinds.completion_settings import GREEDY, IN_FILE
 
 COMPLETER = "completer"
-SETTING, DECODING, FIM = "setting", "decoding", "fim"
+SETTING, DECODING, FILL_IN = "setting", "decoding", "fim"
 """The options of a run: which context models get, how they decode, and whether they see what follows."""
-IN_FILE = "in-file"
-"""The setting without context of other files."""
-GREEDY, NUCLEUS = "greedy", "nucleus"
-DECODINGS = (GREEDY, NUCLEUS)
 
 CONFIGURATIONS = (
     Configuration(
@@ -18,13 +15,6 @@ CONFIGURATIONS = (
         "complete",
         "A model continues each file at its cursor, with or without context of other files.",
         {COMPLETER: "completer"},
-        options={SETTING: IN_FILE, DECODING: GREEDY, FIM: ""},
+        options={SETTING: IN_FILE, DECODING: GREEDY, FILL_IN: ""},
     ),
 )
-
-
-def response_setting(options: dict[str, str]) -> str:
-    """Return the setting of responses: that of the context, with how they were decoded behind it."""
-    parts = [options[SETTING]]
-    parts += [options[DECODING]] if options[DECODING] != GREEDY else []
-    return "+".join([*parts, *([FIM] if options[FIM] else [])])

@@ -11,15 +11,13 @@ from agents.llm.protocol import PlainText
 from agents.pipelines.completion_prediction.configurations import (
     COMPLETER,
     DECODING,
-    FIM,
-    IN_FILE,
-    NUCLEUS,
+    FILL_IN,
     SETTING,
-    response_setting,
 )
 from agents.pipelines.spec import ExpectedRole, Workload
 from store.errors import UnknownName, WorkbenchError
 from store.formats.crosscodeeval import context_text
+from store.kinds.completion_settings import IN_FILE, NUCLEUS, response_setting
 from store.queries.completion_tasks import context_settings
 from store.record.response_names import ResponseName
 
@@ -92,7 +90,9 @@ class CompletionPrediction:
             context=context or "none", code=code, after=after or "none"
         )
         found = await recorder.ask(COMPLETER, messages, Continuations, plain=plain)
-        setting = response_setting(self._options)
+        setting = response_setting(
+            self._options[SETTING], self._options[DECODING], fim=bool(self._options[FILL_IN])
+        )
         return (Response(ResponseName(name, setting), found.best.text),)
 
     def _plain(self, item: CompletionTask, model: str) -> PlainText:
@@ -106,7 +106,7 @@ class CompletionPrediction:
                     "Retrieve it: workbench retrieve. Its settings are listed under Context in the review.",
                 )
             context = context_text(item.language, pieces)
-        if self._options[FIM] and not item.suffix.strip():
+        if self._options[FILL_IN] and not item.suffix.strip():
             raise WorkbenchError(
                 "Nothing follows",
                 f"Nothing follows the cursor in {item.external_id}, so there is no gap to fill in.",
@@ -117,7 +117,7 @@ class CompletionPrediction:
         return PlainText(
             item.prompt,
             context=context,
-            suffix=item.suffix if self._options[FIM] else "",
+            suffix=item.suffix if self._options[FILL_IN] else "",
             longest=length,
             n=SAMPLES if sampled else 1,
             temperature=TEMPERATURE if sampled else 0.0,
