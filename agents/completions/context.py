@@ -174,8 +174,8 @@ class ContextRetrieval:
 
     @property
     def name(self) -> str:
-        """Its name in lists: the setting."""
-        return self.request.setting
+        """Its name in lists: the setting of the context."""
+        return f"context {self.request.setting}"
 
     def description(self) -> Mapping[str, Any]:
         """Return the request."""
@@ -193,7 +193,9 @@ class ContextRetrieval:
         share = None if self.request.retriever == BM25 else control.limits.gpu
         async with held(share, control.gate):
             found = await aside(control, partial(_Retrieving(self, control).run))
-        return f"context of {pluralize(found.retrieved, 'task')} by {found.retriever}"
+        why = ", ".join(f"{count:,} {reason}" for reason, count in sorted(found.left_out.items()))
+        without = f"; without: {why}" if why else ""
+        return f"context of {pluralize(found.retrieved, 'task')} by {found.retriever}{without}"
 
 
 class _Retrieving:

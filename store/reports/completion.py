@@ -23,7 +23,7 @@ from store.analysis.completions import (
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.json_fields import json_fields
-from store.kinds.completion_settings import CONTEXTS, GREEDY, IN_FILE
+from store.kinds.completion_settings import CONTEXTS, GREEDY
 from store.measures.completion import LANGUAGES
 from store.reports.options import Options
 from store.reports.value import (
@@ -33,7 +33,6 @@ from store.reports.value import (
     Row,
     Table,
     counted,
-    ends_of,
     filled,
     interval,
     number,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from store.kinds.completion_settings import Setting
+    from store.measures.completion import Gain
 
 SHOWN = {"csharp": "C#", "java": "Java", "python": "Python", "typescript": "TypeScript"}
 """The languages as headings."""
@@ -176,6 +176,8 @@ def _scores(
 
 
 def _intervals(groups: Sequence[GroupScores], language: str) -> Table:
+    """Return the exact match in a language with its intervals; the tables of all languages have one scale."""
+    ends = (end for one in groups for end in (one.means["em"], one.intervals["em"].high) if end is not None)
     rows = []
     for one in (each for each in groups if each.group.language == language):
         of = one.intervals["em"]
@@ -187,32 +189,36 @@ def _intervals(groups: Sequence[GroupScores], language: str) -> Table:
         tuple(rows),
         f"Exact match with its interval, {SHOWN[language]}",
         names=2,
-        scale=(0.0, 10.0 * ceil(max((10.0, *ends_of(rows))) / 10)),
+        scale=(0.0, 10.0 * ceil(max((10.0, *ends)) / 10)),
         drawn="exact match in percent",
     )
 
 
 def _gains(lines: Sequence[GainLine], language: str) -> Table:
+    """Return what is exact in each context, and between them what was gained and lost (Table 3)."""
+    own = [one for one in lines if one.language == language]
+    contexts = [name for name in CONTEXTS if any(gain.name == name for one in own for gain in one.gains)]
+    columns = ["model", "tasks"]
+    for name in contexts:
+        columns += [name] if name == contexts[0] else ["gained", "lost", name]
     rows = []
-    for one in (each for each in lines if each.language == language):
+    for one in own:
         by_context = {gain.name: gain for gain in one.gains}
         cells: list[Cell | str] = []
-        for context in CONTEXTS:
-            gain = by_context.get(context)
-            if context != IN_FILE:
-                change = (
-                    () if gain is None or gain.gained is None else (f"+{gain.gained:,}", f"-{gain.lost:,}")
-                )
-                cells += change or ("", "")
+        for name in contexts:
+            gain = by_context.get(name)
+            if name != contexts[0]:
+                cells += _change(gain)
             cells.append(Cell(NONE) if gain is None else counted(gain.correct))
-        rows.append(
-            Row((f"{one.model} · {one.retriever}{_decoded(one.decoding)}", counted(one.tasks), *cells))
-        )
-    return Table(
-        ("model", "tasks", "in-file", "gained", "lost", "retrieval", "gained", "lost", "w/ ref."),
-        tuple(rows),
-        f"Completed exactly, {SHOWN[language]}",
-    )
+        model = " · ".join(filter(None, (one.model, f"{one.retriever}{_decoded(one.decoding)}")))
+        rows.append(Row((model, counted(one.tasks), *cells)))
+    return Table(tuple(columns), tuple(rows), f"Completed exactly, {SHOWN[language]}")
+
+
+def _change(gain: Gain | None) -> tuple[str, str]:
+    if gain is None or gain.gained is None:
+        return "", ""
+    return f"+{gain.gained:,}", f"-{gain.lost:,}"
 
 
 def _by_size(groups: Sequence[GroupScores]) -> Table | None:
@@ -268,7 +274,7 @@ def _context(found: Sequence[Locations]) -> Table:
     rows = tuple(
         Row(
             (
-                f"{SHOWN[one.language]} · {_named(one.setting)}",
+                " · ".join(filter(None, (SHOWN[one.language], _named(one.setting)))),
                 counted(one.n),
                 *(
                     number(value, 1)
