@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TypeVar
 
@@ -23,7 +23,7 @@ from store.processes import tuned_for_throughput
 T = TypeVar("T")
 
 _NICE = 10
-_PIPE_BYTES = 1 << 20
+_AHEAD = 1 << 20
 
 
 @contextmanager
@@ -31,6 +31,8 @@ def yielded_by_child(
     generate: Callable[[], Iterator[T]],
     doing: str = "reads the files",
     left: str = "Nothing was imported.",
+    files: Sequence[int] = (),
+    ahead: int = _AHEAD,
 ) -> Iterator[Iterator[T]]:
     """Run a generator function in a process of its own, which is ended at the end.
 
@@ -38,6 +40,8 @@ def yielded_by_child(
         generate: The function with its arguments, which can be pickled, as what it yields.
         doing: What the process does, for the error where it ends too early.
         left: What came of it then.
+        files: The open files that it has, too.
+        ahead: How many bytes of what it yields may wait, in whole pages.
 
     Yields:
         What it yields; its errors are raised from there.
@@ -50,7 +54,8 @@ def yielded_by_child(
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,
-        pipesize=_PIPE_BYTES,
+        pipesize=ahead,
+        pass_fds=files,
         # Ctrl-C is for this process, which ends the other one.
         start_new_session=True,
     ) as process:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agents.jobs.work_progress import Pace, ReportWork, ignore_progress
+from agents.retrieval.apart import search_apart
 from agents.retrieval.mixed import read_by_members
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import WorkbenchError
@@ -156,7 +157,7 @@ def find_by_method(
     corpus: CorpusTexts, retriever: Retriever, *, top: int = 20, report: ReportWork = ignore_progress
 ) -> Candidates:
     """Return for each query the best codes by a lexical method, whose scores are the similarities."""
-    found = retriever.search(corpus.queries, corpus.codes, top, report)
+    found = search_apart(retriever, corpus.queries, corpus.codes, top, report)
     return Candidates(_pairs(corpus, found.codes, found.scores[:, :, None], [retriever.name]), {}, {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from array import array
 from collections.abc import Sequence
@@ -11,11 +12,22 @@ from store.errors import WorkbenchError
 
 
 class StoredTexts(Sequence[str]):
-    """Texts in a temporary file, which goes with them, read when they are needed."""
+    """Texts in a temporary file, which goes with them, read when they are needed.
 
-    def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the texts are forgotten
-        self._ends = array("q", [0])
+    A process that has inherited their file (`fileno`) can be given them, pickled; one reads at a time.
+    """
+
+    def __init__(self, number: int | None = None, ends: array[int] | None = None) -> None:
+        # Closed when the texts are forgotten.
+        self._file = tempfile.TemporaryFile() if number is None else os.fdopen(number, "rb")  # noqa: SIM115
+        self._ends = array("q", [0]) if ends is None else ends
+
+    def __reduce__(self) -> tuple[type[StoredTexts], tuple[int, array[int]]]:
+        return type(self), (self.fileno(), self._ends)
+
+    def fileno(self) -> int:
+        """Return the number of the open file."""
+        return self._file.fileno()
 
     def append(self, text: str) -> None:
         """Write one more text.

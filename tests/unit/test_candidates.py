@@ -12,10 +12,14 @@ from loopback_models import Body, LoopbackModels
 from loopback_wire import embeddings
 from sqlalchemy import insert, select
 
+from agents.jobs.pause_gate import Halted
 from agents.retrieval import candidate_request
+from agents.retrieval.apart import search_apart
 from agents.retrieval.candidates import corpus_apart
+from agents.retrieval.lexical import bm25
 from agents.retrieval.methods import open_retriever
 from agents.retrieval.settings import RetrievalSettings
+from agents.retrieval.stored_texts import StoredTexts
 from store.tables.columns import table_of
 from store.tables.imported import Code, Item, Pair, Query, Similarity, Source
 from store.workspace.duckdb import Workspace
@@ -331,3 +335,32 @@ def test_a_workspace_that_was_replaced_meanwhile_is_left_alone(workbench, corpus
     assert done.code != 0
     assert "The file was replaced while texts were compared" in " ".join(done.err.replace("│", " ").split())
     assert stored(corpus) == ([], {}, [])
+
+
+def test_a_search_by_words_apart_ranks_as_one_here_and_tells_its_progress(corpus_texts):
+    queries, codes = corpus_texts
+    told = []
+    found = search_apart(bm25(), queries, codes, 3, told.append)
+    here = bm25().search(list(queries), list(codes), 3)
+    assert found.codes.tolist() == here.codes.tolist()
+    assert found.scores.tolist() == here.scores.tolist()
+    assert (told[0].stage, told[0].done) == ("reading codes by bm25", 0)
+    assert (told[-1].stage, told[-1].done, told[-1].total) == ("comparing by bm25", 5, 5)
+
+
+def test_a_search_by_words_apart_ends_with_what_receives_its_progress(corpus_texts):
+    def stop(progress):
+        raise Halted("stopped")
+
+    with pytest.raises(Halted):
+        search_apart(bm25(), *corpus_texts, 3, stop)
+
+
+@pytest.fixture
+def corpus_texts():
+    texts = {"read": 5, "sort": 9000}
+    stored = [StoredTexts() for _ in texts]
+    for into, (word, number) in zip(stored, texts.items(), strict=True):
+        for each in range(number):
+            into.append(f"{word} the lines of file number {each}")
+    return stored
