@@ -182,7 +182,7 @@ async def _with_models(
         )
         items = part.load(connection, drawn)
         past = past_replies(connection)
-        workload = part.workload(connection, names) if part.workload else Workload()
+        workload = part.workload(connection, configuration, names) if part.workload else Workload()
     kept = 0
     if settings.cache:
         pipeline = part.make_pipeline(configuration, None, settings.sandboxes)

@@ -214,8 +214,8 @@ class AgentsPart:
         report: Reads all figures of a run, for `report pipeline`.
         check: Refuses a run that cannot work here, before it begins; None where there is nothing to check.
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
-        workload: Given the model of each role that takes part, returns what the pipeline expects to do; None
-            where each role asks once for each item.
+        workload: Given the configuration and the model of each role that takes part, returns what the
+            pipeline expects to do; None where each role asks once for each item.
         placeholder_characters: The lengths of texts that are known only when a prompt is made, by place.
     """
 
@@ -227,7 +227,7 @@ class AgentsPart:
     report: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
     check: Callable[[Connection, Configuration], object] | None = None
     paths: tuple[str, ...] = ()
-    workload: Callable[[Connection, Mapping[str, str]], Workload] | None = None
+    workload: Callable[[Connection, Configuration, Mapping[str, str]], Workload] | None = None
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)
 
     def fullness(self, name: str) -> int:

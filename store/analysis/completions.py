@@ -29,7 +29,7 @@ from store.measures.completion import (
 )
 from store.measures.intervals import of_proportion
 from store.tables.columns import table_of
-from store.tables.imported import Completion
+from store.tables.imported import Completion, Item
 from store.tables.responses import ContextChunk, Response, ResponseRef
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class ScoredCompletion:
     """
 
     item_id: int
+    item: str
     language: str
     repository: str
     model: str
@@ -103,6 +104,7 @@ class CompletionFigures:
 
 class _Row(NamedTuple):
     item_id: int
+    item: str
     language: str
     repository: str
     prompt: str
@@ -116,13 +118,17 @@ class _Row(NamedTuple):
 def completion_figures(connection: Connection) -> CompletionFigures:
     """Read and score the completions of a workspace."""
     task, ref, response = table_of(Completion), table_of(ResponseRef), table_of(Response)
+    item = table_of(Item)
     columns = (
-        *(task.c[name] for name in ("item_id", "language", "repository", "prompt", "reference")),
+        task.c.item_id,
+        item.c.external_id,
+        *(task.c[name] for name in ("language", "repository", "prompt", "reference")),
         *(ref.c[name] for name in ("model", "setting", "trial")),
         response.c.text,
     )
     asked = (
         select(*columns)
+        .join(item, item.c.id == task.c.item_id)
         .join(ref, ref.c.item_id == task.c.item_id)
         .join(response, response.c.id == ref.c.id)
         .order_by(task.c.item_id, ref.c.model, ref.c.setting, ref.c.trial)
@@ -139,7 +145,8 @@ def completion_figures(connection: Connection) -> CompletionFigures:
         setting = setting_named(row.setting, retrievers)
         found.append(
             ScoredCompletion(
-                row.item_id, row.language, row.repository, row.model, setting, row.trial, one, overlap
+                *(row.item_id, row.item, row.language, row.repository, row.model),
+                *(setting, row.trial, one, overlap),
             )
         )
     return CompletionFigures(found, chunks, len(rows) - len(known))

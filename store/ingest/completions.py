@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,11 +45,13 @@ class PredictionFile:
 
     Attributes:
         left_out: How many rows cannot be scored, by why.
+        missing: How many tasks of the language have no completion in the file.
     """
 
     name: str
     rows: list[PredictionRow] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,12 @@ class _Tasks:
     def add(self, task: _Task) -> None:
         self._by_id.setdefault(task.name, task)
         self._by_reference.setdefault(task.reference, {}).setdefault(task.prompt, task)
+
+    def without(self, names: Collection[str], references: Collection[object]) -> int:
+        """Return how many tasks have neither one of these ids nor one of these references."""
+        return sum(
+            name not in names and task.reference not in references for name, task in self._by_id.items()
+        )
 
     def task_of(self, response: Entity, language: str) -> _Task | str:
         """Return the task of a completion, or why there is none with which it can be scored."""
@@ -140,6 +148,7 @@ def read_completions(paths: Sequence[Path], language: str) -> list[PredictionFil
 def _joined(name: str, rows: list[tuple[int, Entity]], tasks: _Tasks, language: str) -> PredictionFile:
     found = PredictionFile(name)
     seen: Counter[str] = Counter()
+    references = {one.fields["reference"] for _, one in rows if one.fields["item"] is None}
     for number, response in rows:
         task = tasks.task_of(response, language)
         if isinstance(task, str):
@@ -148,4 +157,5 @@ def _joined(name: str, rows: list[tuple[int, Entity]], tasks: _Tasks, language: 
         which = task.name, seen[task.name]
         found.rows.append(PredictionRow(number, which, task.prompt, task.reference, response.fields["text"]))
         seen[task.name] += 1
+    found.missing = tasks.without(seen, references)
     return found

@@ -12,6 +12,7 @@ from store.analysis.completions import (
     GroupScores,
     Locations,
     OverlapBin,
+    ScoredCompletion,
     by_group,
     completion_figures,
     gain_lines,
@@ -24,7 +25,7 @@ from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.json_fields import json_fields
 from store.kinds.completion_settings import CONTEXTS, GREEDY
-from store.measures.completion import LANGUAGES
+from store.measures.completion import LANGUAGES, MEASURES
 from store.reports.options import Options
 from store.reports.value import (
     NONE,
@@ -57,6 +58,7 @@ class CompletionReport:
         left_out: Completions of languages that are not scored.
         overlap: Completions by the identifiers that their context has.
         context: Where the pieces of context are from.
+        rows: Every scored completion.
     """
 
     groups: Sequence[GroupScores]
@@ -64,6 +66,7 @@ class CompletionReport:
     gains: Sequence[GainLine]
     overlap: Sequence[OverlapBin]
     context: Sequence[Locations]
+    rows: Sequence[ScoredCompletion]
 
 
 def read_completion(connection: Connection, options: Options) -> CompletionReport:
@@ -88,6 +91,7 @@ def read_completion(connection: Connection, options: Options) -> CompletionRepor
         gain_lines(groups),
         overlap_bins(figures.completions),
         locations(figures.chunks),
+        figures.completions,
     )
 
 
@@ -114,6 +118,18 @@ def completion_fields(found: CompletionReport, options: Options) -> dict[str, An
         "overlap": [json_fields(one) for one in found.overlap],
         "context": [
             {"language": one.language, **one.setting._asdict(), **_shares(one)} for one in found.context
+        ],
+        "rows": [
+            {
+                "item": one.item,
+                "language": one.language,
+                "model": one.model,
+                **one.setting._asdict(),
+                "trial": one.trial,
+                **{name: getattr(one.scores, name) for name in MEASURES},
+                "overlap": one.overlap,
+            }
+            for one in found.rows
         ],
     }
 

@@ -44,9 +44,16 @@ def completion_files_report(
     ]
     left_out = facts(
         (
-            (one.name, f"{pluralize(count, 'completion')} {why}")
-            for one in files
-            for why, count in sorted(one.left_out.items())
+            *(
+                (one.name, f"{pluralize(count, 'completion')} {why}")
+                for one in files
+                for why, count in sorted(one.left_out.items())
+            ),
+            *(
+                (one.name, f"{pluralize(one.missing, 'task')} without a completion")
+                for one in files
+                if one.missing
+            ),
         ),
         "Not scored",
     )

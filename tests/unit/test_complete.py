@@ -218,6 +218,7 @@ def test_what_it_would_cost(study: Path, server: LoopbackModels, workbench: Any)
     assert (told["pairs"], told["requests"], told["tokens_out"]) == (2, 2, 100)
     # The context at most, the file, and the instructions.
     assert 2 * 1500 / 4 < told["tokens_in"] < 2 * 3000
+    assert workbench(*complete, "--decoding", "nucleus").json()["tokens_out"] == 500
     assert not server.requests
 
 

@@ -112,10 +112,12 @@ def test_completions_find_their_tasks(tasks: Path, tmp_path: Path, workbench: An
     told = workbench(*measure, "--rows", rows, "--json").json()
     assert (told["n"], told["em"], told["id_em"]) == (2, 50.0, 100.0)
     assert told["not_scored"] == {"whose task is not among the tasks": 1}
+    assert told["tasks_without_completion"] == 1
     assert [json.loads(line)["row_in_part"] for line in rows.read_text().splitlines()] == [0, 1]
     printed = workbench(*measure).out
     assert "exact match" in printed
     assert "1 completion whose task is not among the tasks" in printed
+    assert "1 task without a completion" in printed
 
 
 def test_a_reference_of_several_tasks_says_not_which_prompt(
@@ -134,6 +136,7 @@ def test_a_reference_of_several_tasks_says_not_which_prompt(
         "whose reference several tasks with different prompts have": 1,
         "whose prompt is not known": 1,
     }
+    assert "tasks_without_completion" not in told
     # Nothing before the cursor is needed where statements end with a semicolon.
     assert workbench("measure", "completion", given, "--language", "java", "--json").json()["n"] == 4
 

@@ -139,6 +139,13 @@ def test_scores_by_context(study: Path, workbench: Any) -> None:
     assert (where["n"], where["imported"], where["shared_import"]) == (3, 50.0, 0.0)
     assert where["same_folder"] == pytest.approx(200 / 3)
     assert where["similar_name"] == pytest.approx(100 / 3)
+    rows = [one for one in told["rows"] if one["item"] == "project_cc_python/1" and one["model"] == "Star-1B"]
+    assert [(one["context"], one["em"], one["overlap"]) for one in rows] == [
+        ("in-file", 0, None),
+        ("retrieval w/ ref.", 1, None),
+        ("retrieval", 1, 1.0),
+    ]
+    assert len(told["rows"]) == sum(one["n"] for one in told["completions"])
     printed = workbench("report", study, "completion").out
     for words in ("Java EM", "retrieval bm25", "Completed exactly, Python", "7B", "over 25 to 50 %"):
         assert words in printed

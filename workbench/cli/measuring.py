@@ -260,7 +260,9 @@ def completion_command(
     }
     tasks, lines = gains(exact) if len(read) > 1 else (0, [])
     found = {
-        one.name: {"n": len(one.rows), **means[one.name], "not_scored": dict(one.left_out)} for one in read
+        one.name: {"n": len(one.rows), **means[one.name], "not_scored": dict(one.left_out)}
+        | ({"tasks_without_completion": one.missing} if one.missing else {})
+        for one in read
     }
     return Answer(
         {

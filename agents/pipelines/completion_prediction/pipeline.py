@@ -54,9 +54,10 @@ def check_setting(connection: Connection, configuration: Configuration) -> None:
         )
 
 
-def workload(connection: Connection, models: Mapping[str, str]) -> Workload:
-    """Return the expected work: one short reply for each item."""
-    return Workload({COMPLETER: ExpectedRole(reply_characters=200)})
+def workload(connection: Connection, configuration: Configuration, models: Mapping[str, str]) -> Workload:
+    """Return the expected work: a short reply for each item, or as many as samples are drawn."""
+    samples = SAMPLES if configuration.options[DECODING] == NUCLEUS else 1
+    return Workload({COMPLETER: ExpectedRole(reply_characters=200 * samples)})
 
 
 class CompletionPrediction:

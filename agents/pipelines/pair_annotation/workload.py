@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from agents.pipelines.spec import Configuration
+
 UNCLEAR_SHARE = 0.33
 """The share that CoSQA+ reports of its candidates (section IV.C.a)."""
 
@@ -32,7 +34,9 @@ CORRECTED_SHARE = 0.1
 _REPLY_CHARACTERS = {TEST_WRITER: 1800, SIMULATOR: 1500, TEST_CORRECTION: 1800}
 
 
-def expected_workload(connection: Connection, models: Mapping[str, str]) -> Workload:
+def expected_workload(
+    connection: Connection, configuration: Configuration, models: Mapping[str, str]
+) -> Workload:
     """Return the expected work by the workspace's records; with too few of them, by the figures of CoSQA+."""
     first, screens = next(iter(models)), SCREENER in models
     assessed, unclear = past_assessments(connection, SCREENER, models[SCREENER]) if screens else (0, 0)
