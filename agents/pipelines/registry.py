@@ -66,6 +66,12 @@ def agents_part(kind: str) -> AgentsPart:
     return part
 
 
+def done_word(kind: str) -> str:
+    """Return the word for an item with which the agents are done; that of most kinds where none are known."""
+    part = agents_parts().get(kind)
+    return "labelled" if part is None else part.done
+
+
 def kinds_of_configuration(name: str) -> frozenset[str]:
     """Return the kinds whose agents can work in a configuration of a name."""
     parts = agents_parts().items()

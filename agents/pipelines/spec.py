@@ -216,6 +216,7 @@ class AgentsPart:
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
         workload: Given the configuration and the model of each role that takes part, returns what the
             pipeline expects to do; None where each role asks once for each item.
+        done: The word for an item with which the pipeline is done.
         placeholder_characters: The lengths of texts that are known only when a prompt is made, by place.
     """
 
@@ -228,6 +229,7 @@ class AgentsPart:
     check: Callable[[Connection, Configuration], object] | None = None
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Configuration, Mapping[str, str]], Workload] | None = None
+    done: str = "labelled"
     placeholder_characters: Mapping[str, int] = field(default_factory=dict)
 
     def fullness(self, name: str) -> int:

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from agents.jobs.events import JobEnded, JobEvent
+from agents.pipelines.registry import done_word
 from screens.commands import Command, bindings
 from screens.items.steps import role_word
 from screens.jobs.job_line import JobLine
@@ -145,7 +146,8 @@ class OutcomesScreen(WorkbenchScreen):
         ids = run_items(workspace, self.run.id, group)
         with workspace.reading() as connection:
             causes = failure_causes(connection, self.run.id)
-            return group, groups_by_end(causes, count_done(connection, self.run.id)), ids
+            done = count_done(connection, self.run.id)
+            return group, groups_by_end(causes, done, done_word(self.run.kind)), ids
 
     def _show(self, read: tuple[ItemGroup, list[ListedGroup], Ids]) -> None:
         group, groups, ids = read
@@ -286,8 +288,8 @@ class ListedGroup:
     indent: int = 0
 
 
-def groups_by_end(causes: Sequence[FailureCause], finished: int) -> list[ListedGroup]:
-    """Return the groups of a run's items: failures by cause and message, those that wait, those labelled."""
+def groups_by_end(causes: Sequence[FailureCause], finished: int, done: str) -> list[ListedGroup]:
+    """Return the groups of a run's items: failures by cause and message, those that wait, those done."""
     failed = [cause for cause in causes if not cause.waits]
     groups = [ListedGroup(ItemGroup(), "all failed", sum(cause.items for cause in failed))]
     for cause in failed:
@@ -299,7 +301,7 @@ def groups_by_end(causes: Sequence[FailureCause], finished: int) -> list[ListedG
     for cause in causes:
         if cause.waits:
             groups.append(ListedGroup(ItemGroup(cause=cause.cause), "need a sandbox", cause.items))
-    groups.append(ListedGroup(ItemGroup(finished=True), "labelled", finished))
+    groups.append(ListedGroup(ItemGroup(finished=True), done, finished))
     return groups
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from agents.jobs.errors import BudgetReached
+from agents.pipelines.registry import done_word
 from screens.jobs.job_line import STATE_GLYPHS, bar, progress_words
 from screens.jobs.pace_lines import budget_end, rate_line, spend_line
 from screens.jobs.run_tables import spent_of
@@ -55,7 +56,8 @@ def job_status(
     """
     labelled = listed.labelled if job.progress is None else max(job.progress.labelled, listed.labelled)
     total = listed.run.total
-    words = [f"{STATE_GLYPHS[job.state]} {job.state}", f"{labelled:,} of {total:,} labelled"]
+    done = f"{labelled:,} of {total:,} {done_word(listed.run.kind)}"
+    words = [f"{STATE_GLYPHS[job.state]} {job.state}", done]
     # The progress of the job itself is in the line at the foot of every screen.
     words += progress_words(job.state, job.progress, pace=False)[1:]
     if job.state == "running" and status.waits_until is not None and status.waits_until > now():
@@ -93,7 +95,8 @@ def past_run_status(
 ) -> list[str]:
     """Return the status of a run of an earlier session."""
     run = listed.run
-    words = [f"{STATE_GLYPHS[run.state]} {run.state}", f"{listed.labelled:,} of {run.total:,} labelled"]
+    done = f"{listed.labelled:,} of {run.total:,} {done_word(run.kind)}"
+    words = [f"{STATE_GLYPHS[run.state]} {run.state}", done]
     if run.ended_at is not None:
         words.append(f"ended {run.ended_at.astimezone():%Y-%m-%d %H:%M}")
     paces = [rate_line(pace, None, width), spend_line(spent_of(stages), pace, width)]

@@ -16,5 +16,6 @@ COMPLETION = AgentsPart(
     check=imported(f"{_HERE}.pipeline:check_setting"),
     make_pipeline=imported(f"{_HERE}.pipeline:CompletionPrediction"),
     workload=imported(f"{_HERE}.pipeline:workload"),
+    done="completed",
     placeholder_characters={"context": CONTEXT_CHARACTERS, "after": 4},
 )
