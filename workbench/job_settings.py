@@ -44,6 +44,7 @@ def work_settings(config: Config, *, sample: bool = False) -> WorkSettings:
         config.search.web,
         config.agents.concurrency,
         config.agents.stop_seconds,
+        config.sandbox,
     )
 
 

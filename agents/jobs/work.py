@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agents.jobs.budget import Budget
 from agents.jobs.pause_gate import Halted
+from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName, WorkbenchError
 from store.plugins import registered, usable
 
@@ -88,6 +89,7 @@ class WorkSettings:
         web: The address of a service that searches the web; None for none.
         concurrency: How much of one work is worked on at the same time, where it has parts.
         stop_seconds: How long turns under way may take to end once a work is stopped.
+        sandboxes: Where what isolates programs is.
     """
 
     models: ModelSettings
@@ -97,6 +99,7 @@ class WorkSettings:
     web: str | None = None
     concurrency: int = 8
     stop_seconds: float = 5.0
+    sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -324,6 +324,11 @@ def without_comments(text: str, language: str) -> str:
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
+def parser_of(language: str) -> Parser:
+    """Return the parser of a language of `LANGUAGES`, given by name."""
+    return _tools(language)[0]
+
+
 @cache
 def _tools(name: str) -> tuple[Parser, Query, Query]:
     """Return the parser of a language, and its queries for units and for comments."""

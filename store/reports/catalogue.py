@@ -18,6 +18,7 @@ from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
 from store.reports.completion import completion_fields, completion_report, read_completion
+from store.reports.construction import construction_fields, construction_report, read_construction
 from store.reports.labels import (
     ALL,
     agreement_report,
@@ -337,6 +338,16 @@ OURS = (
         completion_fields,
         options=_DRAWN,
         source="Tables 2 to 4 and 7 to 9, Figures 4 and 5 of CrossCodeEval",
+        kind="completion",
+    ),
+    ReportSpec(
+        "construction",
+        "Constructed tasks",
+        "tasks constructed from repositories, and what was left out",
+        read_construction,
+        construction_report,
+        construction_fields,
+        source="Table 1 of CrossCodeEval",
         kind="completion",
     ),
     ReportSpec(

@@ -1,7 +1,8 @@
-"""`workbench retrieve`: the cross-file context of completion tasks."""
+"""`workbench construct` and `retrieve`: completion tasks, and their cross-file context."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,108 @@ import typer
 from store.json_fields import json_fields
 from store.policy.scope import Shows
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
-from workbench.cli.searching import carried_out
+from workbench.cli.searching import adding_to, carried_out
 
 if TYPE_CHECKING:
     from agents.completions.context import ContextRetrieved
+
+
+class ConstructLanguage(StrEnum):
+    """The languages of which tasks are constructed."""
+
+    csharp = "csharp"
+    java = "java"
+    python = "python"
+    typescript = "typescript"
+
+
+class CursorName(StrEnum):
+    """Where the cursor of a task is."""
+
+    drawn = "drawn"
+    name = "name"
+
+
+class ConstructPreset(StrEnum):
+    """Conditions on repositories."""
+
+    crosscodeeval = "crosscodeeval"
+
+
+@command
+def construct_command(
+    workspace: Annotated[
+        Path,
+        typer.Argument(
+            metavar="WORKSPACE", help="The workspace that gets the tasks; made if needed.", show_default=False
+        ),
+    ],
+    repositories: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REPO...",
+            help="Folders, archives or git URLs; after a clone or a URL, @ and a branch, tag or commit.",
+            show_default=False,
+        ),
+    ],
+    *,
+    language: Annotated[
+        ConstructLanguage,
+        typer.Option("--language", help="The language of the tasks.", show_default=False),
+    ],
+    preset: Annotated[
+        ConstructPreset | None,
+        typer.Option("--preset", help="Leave out repositories that CrossCodeEval would: by their files."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of what is drawn.")] = 0,
+    cursor: Annotated[
+        CursorName,
+        typer.Option("--cursor", help="Before a token of the line up to the name, or before the name."),
+    ] = CursorName.drawn,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option("--tokenizer", metavar="FILE", help="Count by this tokenizer.json, not by words."),
+    ] = None,
+    longest_string: Annotated[
+        int | None,
+        typer.Option(
+            "--longest-string",
+            min=1,
+            metavar="N",
+            help="Leave out references with a string of more characters.",
+        ),
+    ] = None,
+    config: ConfigFile = None,
+) -> Answer:
+    """Construct completion tasks from repositories: `workbench construct WS shop --language python`.
+
+    A task is a place that needs another file: there the imports of the repository, emptied, leave a name
+    unknown. What is stopped goes on when it is run again.
+    """
+    from agents.code_search.work import absolute
+    from agents.construction.work import Construction, ConstructionRequest
+    from workbench.job_settings import work_settings
+
+    loaded = settings(config)
+    request = ConstructionRequest(
+        tuple(dict.fromkeys(map(absolute, repositories))),
+        language.value,
+        "" if preset is None else preset.value,
+        seed,
+        cursor.value,
+        "" if tokenizer is None else absolute(str(tokenizer)),
+        longest_string,
+    )
+    work = Construction(request, work_settings(loaded))
+    with adding_to(workspace, loaded, "Tasks are added", "A construction of tasks uses") as opened:
+        found, code, notes = carried_out(opened, work, "constructing")
+    return Answer(
+        {"workspace": workspace, **found.as_json()},
+        *found.sentences(),
+        f"Judge them: workbench {workspace}",
+        code=code,
+        notes=notes,
+    )
 
 
 @command

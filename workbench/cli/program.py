@@ -149,6 +149,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
             "Find the best codes of each query, as pairs to label.",
         ),
         ("search", searching.search_command, "Find the functions of a repository that answer a query."),
+        ("construct", completing.construct_command, "Construct completion tasks from repositories."),
         (
             "retrieve",
             completing.retrieve_command,

@@ -201,8 +201,12 @@ def workspace_for_a_while() -> Iterator[OpenWorkspace]:
 
 
 @contextmanager
-def adding_to(path: Path, loaded: Config) -> Iterator[OpenWorkspace]:
-    """Open the workspace to which pairs are added; one is made where there is none.
+def adding_to(
+    path: Path, loaded: Config, what: str = "Pairs are added", who: str = "A search that adds pairs uses"
+) -> Iterator[OpenWorkspace]:
+    """Open the workspace to which something is added; one is made where there is none.
+
+    `what` and `who` begin the sentences by which it is refused.
 
     Raises:
         HiddenData: The session is sealed.
@@ -213,10 +217,10 @@ def adding_to(path: Path, loaded: Config) -> Iterator[OpenWorkspace]:
     from workbench.study_session import viewer
 
     with workspace_for_import(path, dry_run=False) as opened:
-        refuse_packet(opened, "Pairs are added")
+        refuse_packet(opened, what)
         with opened.reading() as connection:
             asking = viewer(connection, loaded, given_rater(None))
-            refuse(connection, asking, Shows.WHOLE, "A search that adds pairs uses")
+            refuse(connection, asking, Shows.WHOLE, who)
         yield opened
 
 

@@ -98,7 +98,7 @@ def forking_command(
     ]
 
 
-def repair_command(
+def plain_command(
     bwrap: str,
     python: Interpreter,
     user: int | None,
@@ -106,18 +106,20 @@ def repair_command(
     files: Mapping[str, int],
     memory: Mapping[str, int],
     folders: Mapping[str, Path],
-    network: bool,
+    network: bool = False,
+    program: str | None = None,
 ) -> list[str]:
-    """Write the command line of a repair's interpreter, to be followed by its arguments.
+    """Write the command line of a program, to be followed by its arguments.
 
     Args:
         bwrap: Path of bubblewrap.
-        python: The interpreter.
+        python: The interpreter, which is shown.
         user: The user that root drops to before it starts; None for nobody in a user namespace.
         files: Descriptors of what is shown, by their paths inside, and of the filter.
         memory: Bytes of the places that can be written, by their paths.
         folders: Folders of this machine that are shown read-only, by their paths inside.
         network: Whether it has the machine's network.
+        program: Its path inside; None for the interpreter.
 
     Returns:
         Program and arguments. It has nothing of the machine to write to.
@@ -133,7 +135,7 @@ def repair_command(
         *_shown(python, files, memory, folders),
         "--",
         *drop,
-        _inside(python),
+        program or _inside(python),
     ]
 
 
@@ -210,6 +212,8 @@ def _places(files: Mapping[str, int], memory: Mapping[str, int], folders: Mappin
     places = ["--proc", "/proc", "--dev", "/dev"]
     for path, size in memory.items():
         places += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
+    for parent in sorted({str(Path(path).parent) for path in folders} - {"/"}):
+        places += ["--perms", "0755", "--dir", parent]  # see `_system`
     for path, folder in folders.items():
         places += ["--ro-bind", str(folder), path]
     for path, descriptor in files.items():

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agents.sandbox.bubblewrap.command import OUTER, common_contents, memory_files, repair_command
+from agents.sandbox.bubblewrap.command import OUTER, common_contents, memory_files, plain_command
 from agents.sandbox.child_process import run_child
 from agents.sandbox.inside.repairer import EARLIER, REPAIRED
 from agents.sandbox.package_index import WHEELS, PackageSource, proxies
@@ -90,7 +90,7 @@ class BubblewrapRepairPlace:
             "core": 0,
         }
         with tempfile.TemporaryFile() as archive, memory_files(contents) as shown:
-            line = repair_command(
+            line = plain_command(
                 self._bwrap,
                 self._python,
                 self._user,

@@ -1,0 +1,1 @@
+"""Constructs completion tasks that need another file of their repository (CrossCodeEval, section 2)."""

@@ -1,0 +1,123 @@
+"""Files of a repository, written for a program that reads them and is not trusted with anything else."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from agents.sandbox.errors import SandboxError
+
+if TYPE_CHECKING:
+    from agents.sandbox.output_capture import ProcessResult
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+@contextmanager
+def written(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """Write files into a folder, which goes at the end; another user may read them.
+
+    Args:
+        files: Their content, by path in the folder; none of the paths leads out of it.
+    """
+    with tempfile.TemporaryDirectory(prefix="workbench-") as name:
+        root = Path(name)
+        folders = {root}
+        for path, content in files.items():
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            folders.update(parent for parent in file.parents if root in parent.parents)
+        for folder in folders:
+            folder.chmod(0o755)
+        yield root
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a compiler said of a file.
+
+    Attributes:
+        errors: Keys of errors, and where they begin and end in the file, in UTF-16 units.
+        ended: Whether it is done with the file.
+        parsed: Whether it could read it.
+        given_up: Whether it is not asked about it again.
+    """
+
+    errors: list[tuple[str, int, int]] = field(default_factory=list)
+    ended: bool = False
+    parsed: bool = True
+    given_up: bool = False
+
+    def take(self, what: str, key: str, start: int, end: int) -> None:
+        """Take a line of what it said."""
+        if what == "error":
+            self.errors.append((key, start, end))
+        elif what == "done":
+            self.ended = True
+        else:
+            self.parsed = False
+
+    def give_up(self, result: ProcessResult, nothing_said: bool) -> None:
+        """Do not ask about the file again.
+
+        Raises:
+            SandboxError: The compiler could not be started at all.
+        """
+        self.given_up = True
+        if nothing_said and not result.stopped and result.code != -9:
+            said = result.stderr.decode(errors="replace").strip()[-1000:]
+            raise SandboxError("The compiler was not started", said or f"It ended with {result.code}.")
+
+
+async def read_all(
+    wanted: Sequence[K], run: Callable[[Sequence[K]], Awaitable[ProcessResult]]
+) -> dict[K, Reading]:
+    """Have files read by a program, which says of each in turn what it found, as lines.
+
+    The one with which the program does not end is left out, and it is run again with those that are left.
+
+    Args:
+        wanted: What stands for the files.
+        run: Runs the program with some of them.
+
+    Raises:
+        SandboxError: It could not be started at all.
+    """
+    readings = {one: Reading() for one in wanted}
+    while waiting := [one for one in wanted if not readings[one].ended and not readings[one].given_up]:
+        result = await run(waiting)
+        for line in result.stdout.decode(errors="replace").splitlines():
+            number, what, key, start, end = line.split()
+            readings[waiting[int(number)]].take(what, key, int(start), int(end))
+        if left := next((one for one in waiting if not readings[one].ended), None):
+            readings[left].give_up(result, left == waiting[0] and not result.stdout)
+    return readings
+
+
+def blanked(code: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """Return a file with blanks in place of what is between some places, ends of lines aside."""
+    changed = bytearray(code)
+    for start, end in spans:
+        changed[start:end] = bytes(one if one in b"\r\n" else 0x20 for one in code[start:end])
+    return bytes(changed)
+
+
+def of_utf16(code: bytes, units: int) -> int | None:
+    """Return the place in a file, in bytes, that is given in UTF-16 units; None for none."""
+    if code.isascii():
+        return units if 0 <= units <= len(code) else None
+    text = code.decode().encode("utf-16-le")[: 2 * units]
+    return len(text.decode("utf-16-le", "ignore").encode())
+
+
+def missing(program: str, what: str, how: str) -> SandboxError:
+    """Return the error that a program is not installed, which `what` are looked up by."""
+    return SandboxError(
+        f"{program} is not installed", f"{what} are looked up by {program}.", f"Install it: {how}"
+    )

@@ -1,0 +1,335 @@
+"""Constructs completion tasks of repositories, as a work (CrossCodeEval, section 2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from agents.completions.chunks import ENDINGS, of_language
+from agents.construction.places import CSHARP, JAVA, PYTHON, TYPESCRIPT, Finder, Found
+from agents.construction.tasks import DRAWN, Rules, Task, Tokenizer, first_of_each, record_of, tasks_of
+from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
+from agents.jobs.work_progress import ReportWork, WorkProgress
+from agents.pipelines.spec import imported
+from agents.repositories.reading import Repository, read_repository
+from store.errors import ImportFailed, WorkbenchError
+from store.formatting import pluralize
+from store.ingest.importing import import_records
+from store.tables.columns import table_of
+from store.tables.imported import Completion
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from agents.jobs.control import Control
+    from agents.sandbox.settings import SandboxSettings
+
+KIND = "construction"
+
+PRESET = "crosscodeeval"
+FEWEST_FILES, MOST_FILES = 10, 50
+"""Source files of a repository of the preset (section 2.1)."""
+MOST_REPOSITORIES = 1000
+"""Repositories of one construction, which keeps what came of each."""
+_MOST_SAID = 300
+
+NOT_READ = "not readable"
+NO_FILES = "no file of the language"
+FEW_FILES = f"fewer than {FEWEST_FILES} source files"
+MANY_FILES = f"more than {MOST_FILES} source files"
+NOT_COMPILED = "not compiled"
+
+FINDERS: Mapping[str, Callable[[SandboxSettings], Finder]] = {
+    CSHARP: imported("agents.construction.csharp_files:CSharpFinder"),
+    JAVA: imported("agents.construction.java_files:JavaFinder"),
+    PYTHON: imported("agents.construction.python_files:PythonFinder"),
+    TYPESCRIPT: imported("agents.construction.typescript_files:TypeScriptFinder"),
+}
+"""What finds places, by language."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructionRequest:
+    """Which tasks are constructed.
+
+    Attributes:
+        repositories: Folders, archives or git URLs: see `agents.repositories.reading.read_repository`.
+        preset: `PRESET` for the paper's conditions on repositories; empty for none.
+        tokenizer: A file `tokenizer.json`; empty for the rule.
+    """
+
+    repositories: tuple[str, ...]
+    language: str
+    preset: str = ""
+    seed: int = 0
+    cursor: str = DRAWN
+    tokenizer: str = ""
+    longest_string: int | None = None
+
+
+@dataclass(slots=True)
+class OfRepository:
+    """What came of a repository.
+
+    Attributes:
+        name: Its name, which its tasks have.
+        why: Why there are no tasks of it; empty where there can be.
+        said: What was said of that.
+        files: Files of the language.
+        places: Places that were found.
+        tasks: Tasks that were made.
+        left_out: How many places gave no task, by why.
+        files_left_out: How many files were left out, by why.
+    """
+
+    name: str
+    why: str = ""
+    said: str = ""
+    files: int = 0
+    places: int = 0
+    tasks: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    files_left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Constructed:
+    """What came of a construction until now.
+
+    Attributes:
+        tokenizer: What counted tokens.
+        program: What found the names.
+        cursor: How cursors were placed.
+        repositories: What came of each that is done, by its place.
+        added: The tasks that are new.
+        known: The tasks that were there.
+    """
+
+    language: str
+    tokenizer: str
+    program: str
+    cursor: str
+    seed: int
+    repositories: dict[str, OfRepository] = field(default_factory=dict)
+    added: int = 0
+    known: int = 0
+
+    def total(self, name: str) -> int:
+        """Return a sum over the repositories: of `files`, `places` or `tasks`."""
+        return sum(getattr(one, name) for one in self.repositories.values())
+
+    def counts(self, name: str) -> Counter[str]:
+        """Return the sums of `left_out` or `files_left_out`."""
+        found = Counter[str]()
+        for one in self.repositories.values():
+            found.update(getattr(one, name))
+        return found
+
+    def keep(self, kept: Mapping[str, Any]) -> None:
+        """Take what was kept of the repositories that are done."""
+        self.added, self.known = kept["added"], kept["known"]
+        self.repositories = {place: OfRepository(**one) for place, one in kept["repositories"].items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        sums = {name: self.total(name) for name in ("files", "places", "tasks")}
+        counts = {name: dict(self.counts(name)) for name in ("left_out", "files_left_out")}
+        return {**asdict(self), **sums, **counts}
+
+    def sentences(self) -> list[str]:
+        """Return what was made, and what was not, as lines."""
+        of = pluralize(self.total("places"), "place")
+        many = pluralize(len(self.repositories), "repository", "repositories")
+        known = f", {self.known:,} already there" if self.known else ""
+        lines = [
+            f"{pluralize(self.total('tasks'), 'task')} of {of} in {many}, found by {self.program}; "
+            f"{self.added:,} added{known}."
+        ]
+        for what, head, name in (("place", "no task", "left_out"), ("file", "left out", "files_left_out")):
+            counts = self.counts(name).most_common()
+            lines += [f"  {head}: {pluralize(count, what)}, {why}" for why, count in counts]
+        without = [one for one in self.repositories.values() if one.why]
+        return [*lines, *(f"  left out: {one.name}, {one.why}. {one.said}".rstrip() for one in without)]
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """The construction of tasks (`agents.jobs.work.Work`); its result is a `Constructed`.
+
+    Begun again, it goes on with the repositories that are not done.
+    """
+
+    request: ConstructionRequest
+    settings: WorkSettings
+
+    @property
+    def kind(self) -> str:
+        """The name of its part."""
+        return KIND
+
+    @property
+    def name(self) -> str:
+        """Its name in lists."""
+        of = pluralize(len(self.request.repositories), "repository", "repositories")
+        return f"{self.request.language} tasks of {of}"
+
+    def description(self) -> Mapping[str, Any]:
+        """Return the request."""
+        return asdict(self.request)
+
+    async def run(self, control: Control) -> str:
+        """Construct, repository by repository; the tasks of one are kept together.
+
+        Raises:
+            Halted: It was stopped; the tasks of the repositories that are done are kept.
+            WorkbenchError: The program that finds names is not there, or there is no such tokenizer.
+        """
+        request, places = self.request, self.request.repositories
+        if len(places) > MOST_REPOSITORIES:
+            raise WorkbenchError(
+                "Too many repositories",
+                f"{len(places):,} are more than {MOST_REPOSITORIES:,}.",
+                "Construct them in parts, into one workspace.",
+            )
+        finder = FINDERS[request.language](self.settings.sandboxes)
+        tokenizer = Tokenizer(request.tokenizer)
+        rules = Rules(request.language, tokenizer, request.seed, request.cursor, request.longest_string)
+        found = Constructed(request.language, tokenizer.name, finder.program, request.cursor, request.seed)
+        if control.kept:
+            found.keep(control.kept)
+        control.result = found
+        work = _Constructing(request, control, found, finder, rules)
+        for number, place in enumerate(places):
+            await control.gate.passing()
+            control.note(WorkProgress("constructing tasks", number, len(places)))
+            if place not in found.repositories:
+                found.repositories[place] = await work.of_repository(place)
+                control.keep(asdict(found))
+        control.note(WorkProgress("constructing tasks", len(places), len(places)))
+        known = f", {found.known:,} already there" if found.known else ""
+        return f"{pluralize(found.added, 'task')} added{known}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Constructing:
+    """The construction, as it works."""
+
+    request: ConstructionRequest
+    control: Control
+    found: Constructed
+    finder: Finder
+    rules: Rules
+
+    async def of_repository(self, place: str) -> OfRepository:
+        """Construct the tasks of a repository, and add them to the workspace.
+
+        Raises:
+            WorkbenchError: Another one has its name.
+        """
+        found = OfRepository(Path(place).name)
+        read = await aside(self.control, partial(self._read, place, found))
+        if read is None:
+            return found
+        found.name = named(read)
+        if any(other.name == found.name for other in self.found.repositories.values() if not other.why):
+            raise WorkbenchError(
+                "Two of one name",
+                f"Two repositories are called {found.name}, so their tasks would have the same ids.",
+                "Rename a folder, or construct them into two workspaces.",
+            )
+        files = {file.path: file.text for file in read.files}
+        paths = of_language(files, self.rules.language)
+        found.files, found.why = len(paths), self._why_not(len(paths))
+        if found.why:
+            return found
+        places = await self.finder.find({path: files[path] for path in paths})
+        found.places = len(places.places)
+        _add(found.files_left_out, places.left_out)
+        if places.problem:
+            found.why, found.said = NOT_COMPILED, places.problem[:_MOST_SAID]
+        tasks = await aside(self.control, partial(self._tasks, found, files, places))
+        found.tasks = len(tasks)
+        await undivided(partial(self._add, found.name, tasks))
+        return found
+
+    def _read(self, place: str, found: OfRepository, report: ReportWork) -> Repository | None:
+        """Return the files of a repository in the language; None where they cannot be read."""
+        still = partial(report, WorkProgress(f"reading {found.name}", 0, 0))
+        endings = ENDINGS[self.rules.language]
+        try:
+            read = read_repository(place, lambda path: path.endswith(endings), still)
+        except ImportFailed as error:
+            found.why, found.said = NOT_READ, error.message[:_MOST_SAID]
+            return None
+        _add(found.files_left_out, read.left_out)
+        return read
+
+    def _why_not(self, files: int) -> str:
+        """Return why a repository with so many files of the language is left out; empty where it is not."""
+        if not files:
+            return NO_FILES
+        if self.request.preset == PRESET:
+            return FEW_FILES if files < FEWEST_FILES else MANY_FILES if files > MOST_FILES else ""
+        return ""
+
+    def _tasks(
+        self, found: OfRepository, files: Mapping[str, str], places: Found, _: ReportWork
+    ) -> list[Task]:
+        left_out = Counter[str]()
+        made = list(tasks_of(found.name, files, places.places, self.rules, left_out))
+        earlier = [one.name for one in self.found.repositories.values() if one.tasks]
+        with self.control.workspace.reading() as connection:
+            known = references_of(connection, earlier)
+        kept = first_of_each(made, known, left_out)
+        _add(found.left_out, left_out)
+        return kept
+
+    def _add(self, name: str, tasks: Sequence[Task]) -> None:
+        """Add tasks to the workspace, all or none; those that are there stay."""
+        if not tasks:
+            return
+        records = [record_of(task, name, self.rules.language) for task in tasks]
+        report = import_records(
+            self.control.workspace, records, format="crosscodeeval", source=f"constructed of {name}"
+        )
+        self.found.added += report.items_added
+        self.found.known += report.items_known
+
+
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for why, count in more.items():
+        counts[why] = counts.get(why, 0) + count
+
+
+def named(repository: Repository) -> str:
+    """Return the name that the tasks of a repository have: with the beginning of its commit, if known."""
+    return f"{repository.name}-{repository.commit[:7]}" if repository.commit else repository.name
+
+
+def references_of(connection: Connection, repositories: Collection[str]) -> set[str]:
+    """Return the references of the tasks of some repositories."""
+    table = table_of(Completion)
+    asked = select(table.c.reference).where(table.c.repository.in_(list(repositories)))
+    return set(connection.execute(asked).scalars())
+
+
+def open_construction(description: Mapping[str, Any], settings: WorkSettings) -> Construction:
+    """Return the construction of a description."""
+    fields = {**description, "repositories": tuple(description["repositories"])}
+    return Construction(ConstructionRequest(**fields), settings)
+
+
+PART = WorkPart(
+    KIND,
+    "construction of tasks",
+    "Constructs completion tasks of repositories.",
+    open_construction,
+    asks=True,
+)
+"""The construction of tasks among the works."""

@@ -1,0 +1,260 @@
+"""The report on constructed tasks: Table 1 of CrossCodeEval, and what was left out (sections 2.1 to 2.4)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import select
+
+from store.errors import WorkbenchError
+from store.formatting import pluralize
+from store.measures.completion import LANGUAGES
+from store.reports.completion import SHOWN
+from store.reports.options import Options
+from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, number, share
+from store.tables.columns import table_of
+from store.tables.imported import Completion, Item
+from store.tables.runs import WorkRow
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+KIND = "construction"
+MADE = "constructed"
+"""The extra field of a task that was constructed here."""
+
+PUBLISHED: Mapping[str, tuple[float, ...]] = {
+    "python": (471, 1368, 2665, 90.6, 938.9, 1.0, 13.2),
+    "java": (239, 745, 2139, 106.7, 995.3, 1.1, 14.5),
+    "typescript": (193, 779, 3356, 116.5, 944.9, 1.7, 17.4),
+    "csharp": (99, 642, 1768, 71.1, 584.1, 1.7, 12.5),
+}
+"""Table 1 of the paper, by language; tokens by StarCoder's tokenizer."""
+
+FEATURES = {
+    "repositories": "repositories",
+    "files": "files",
+    "tasks": "tasks",
+    "prompt_lines": "lines of a prompt",
+    "prompt_tokens": "tokens of a prompt",
+    "reference_lines": "lines of a reference",
+    "reference_tokens": "tokens of a reference",
+}
+"""The rows of Table 1, the last four as means."""
+
+_SAID = 20
+"""Repositories of which it is told why they gave nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageTasks:
+    """The constructed tasks of a language.
+
+    Attributes:
+        figures: By `FEATURES`; None where there are no tasks.
+        tried: Repositories that were tried; `source_files` all of their files in the language.
+        places: Places that were found.
+        left_out: How many of them gave no task, by why.
+        files_left_out: How many files were left out, by why.
+        without: Why repositories gave nothing, by their names: the reason, and what was said.
+        programs: What found the places, and what counted tokens.
+        cursors: How cursors were placed.
+    """
+
+    language: str
+    figures: Mapping[str, float | None]
+    tried: int
+    source_files: int
+    places: int
+    left_out: Mapping[str, int]
+    files_left_out: Mapping[str, int]
+    without: Mapping[str, tuple[str, str]]
+    programs: Sequence[str]
+    tokenizers: Sequence[str]
+    cursors: Sequence[str]
+
+
+def read_construction(connection: Connection, options: Options) -> list[LanguageTasks]:
+    """Read what was constructed, by language; of what was constructed twice the last time counts.
+
+    Raises:
+        WorkbenchError: Nothing was.
+    """
+    work = table_of(WorkRow)
+    asked = select(work.c.kept).where(work.c.kind == KIND).order_by(work.c.started_at)
+    kept = [json.loads(text) for text in connection.execute(asked).scalars() if text and text != "{}"]
+    if not kept:
+        raise WorkbenchError(
+            "Nothing constructed",
+            "No tasks were constructed in this workspace.",
+            "Construct some: workbench construct WORKSPACE REPO... --language L",
+        )
+    figures = _figures(connection)
+    names = [name for name in LANGUAGES if any(one["language"] == name for one in kept)]
+    return [_of_language(name, [one for one in kept if one["language"] == name], figures) for name in names]
+
+
+def _of_language(
+    language: str, kept: Sequence[Mapping[str, Any]], figures: Mapping[str, Mapping[str, float | None]]
+) -> LanguageTasks:
+    by_name = {one["name"]: one for work in kept for one in work["repositories"].values()}
+    left_out, files_left_out = Counter[str](), Counter[str]()
+    for one in by_name.values():
+        left_out.update(one["left_out"])
+        files_left_out.update(one["files_left_out"])
+
+    def each(name: str) -> list[str]:
+        return list(dict.fromkeys(str(work[name]) for work in kept))
+
+    cursors = [
+        f"{work['cursor']}, seed {work['seed']}" if work["cursor"] == "drawn" else "before the name"
+        for work in kept
+    ]
+    return LanguageTasks(
+        language,
+        figures.get(language, dict.fromkeys(FEATURES)),
+        len(by_name),
+        sum(one["files"] for one in by_name.values()),
+        sum(one["places"] for one in by_name.values()),
+        dict(left_out.most_common()),
+        dict(files_left_out.most_common()),
+        {name: (one["why"], one["said"]) for name, one in by_name.items() if one["why"]},
+        each("program"),
+        each("tokenizer"),
+        list(dict.fromkeys(cursors)),
+    )
+
+
+class _Made(NamedTuple):
+    """A constructed task: its place, and the lines and tokens of prompt and reference."""
+
+    repository: str
+    path: str
+    lines: tuple[int, int]
+    tokens: Sequence[int]
+
+
+def _figures(connection: Connection) -> dict[str, dict[str, float | None]]:
+    """Return the figures of Table 1 of the constructed tasks, by language."""
+    task, item = table_of(Completion), table_of(Item)
+    columns = (task.c[name] for name in ("language", "repository", "path", "prompt", "reference"))
+    asked = select(*columns, item.c.extra).join(item, item.c.id == task.c.item_id)
+    rows = defaultdict[str, list[_Made]](list)
+    for row in connection.execute(asked):
+        made = json.loads(row.extra or "{}").get(MADE)
+        if isinstance(made, dict):
+            lines = (_lines(row.prompt), _lines(row.reference))
+            rows[row.language].append(_Made(row.repository, row.path, lines, made["tokens"]))
+    return {
+        language: {
+            "repositories": len({one.repository for one in own}),
+            "files": len({one[:2] for one in own}),
+            "tasks": len(own),
+            "prompt_lines": fmean(one.lines[0] for one in own),
+            "prompt_tokens": fmean(one.tokens[0] for one in own),
+            "reference_lines": fmean(one.lines[1] for one in own),
+            "reference_tokens": fmean(one.tokens[1] for one in own),
+        }
+        for language, own in rows.items()
+    }
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + 1
+
+
+def construction_fields(found: Sequence[LanguageTasks], options: Options) -> dict[str, Any]:
+    """Return the report as JSON-able fields."""
+    return {
+        "languages": [
+            {
+                "language": one.language,
+                **one.figures,
+                "published": dict(zip(FEATURES, PUBLISHED[one.language], strict=True)),
+                "tried": one.tried,
+                "source_files": one.source_files,
+                "places": one.places,
+                "left_out": dict(one.left_out),
+                "files_left_out": dict(one.files_left_out),
+                "without": {name: {"why": why, "said": said} for name, (why, said) in one.without.items()},
+                "programs": list(one.programs),
+                "tokenizers": list(one.tokenizers),
+                "cursors": list(one.cursors),
+            }
+            for one in found
+        ]
+    }
+
+
+def construction_report(found: Sequence[LanguageTasks], options: Options) -> Report:
+    """Return the report as tables."""
+    tasks = int(sum(one.figures["tasks"] or 0 for one in found))
+    return Report(
+        caption=(
+            f"{pluralize(tasks, 'task')} of {pluralize(sum(one.places for one in found), 'place')}",
+            *(
+                f"{SHOWN[one.language]}: found by {', '.join(one.programs)} · "
+                f"cursor {'; '.join(one.cursors)} · tokens: {', '.join(one.tokenizers)}"
+                for one in found
+            ),
+            "In the paper tokens are those of StarCoder's tokenizer",
+        ),
+        command=("construction", *options.arguments()),
+        tables=filled(_statistics(found), *map(_places, found), *map(_files, found), *map(_without, found)),
+    )
+
+
+def _statistics(found: Sequence[LanguageTasks]) -> Table:
+    """Return Table 1, with the paper's figures beside those here."""
+    columns = [name for one in found for name in (SHOWN[one.language], "in the paper")]
+    rows = []
+    for place, (name, words) in enumerate(FEATURES.items()):
+        cells: list[Cell] = []
+        for one in found:
+            for value in (one.figures[name], PUBLISHED[one.language][place]):
+                cells.append(counted(int(value or 0)) if place < _COUNTS else number(value, 1))
+        rows.append(Row((words, *cells)))
+    return Table(("", *columns), tuple(rows), "Tasks (Table 1)")
+
+
+_COUNTS = 3
+
+
+def _places(one: LanguageTasks) -> Table:
+    made = one.places - sum(one.left_out.values())
+    rows = [Row(("task", counted(made), _share(made, one.places)), _part(made, one.places))]
+    rows += [
+        Row((f"none: {why}", counted(count), _share(count, one.places)), _part(count, one.places))
+        for why, count in one.left_out.items()
+    ]
+    shown = rows if one.places else []
+    return Table(
+        ("", "places", "share"), tuple(shown), f"Places in {SHOWN[one.language]}", drawn="share of the places"
+    )
+
+
+def _share(count: int, of: int) -> Cell:
+    return share(count / of) if of else Cell(NONE)
+
+
+def _part(count: int, of: int) -> float | None:
+    return count / of if of else None
+
+
+def _files(one: LanguageTasks) -> Table:
+    rows = [Row(("source files", counted(one.source_files)))]
+    rows += [Row((f"left out: {why}", counted(count))) for why, count in one.files_left_out.items()]
+    return Table(("", "files"), tuple(rows), f"Files in {SHOWN[one.language]}")
+
+
+def _without(one: LanguageTasks) -> Table:
+    rows = [Row((name, why, said)) for name, (why, said) in list(one.without.items())[:_SAID]]
+    if len(one.without) > _SAID:
+        rows.append(Row((f"and {len(one.without) - _SAID:,} more", "", "")))
+    of = pluralize(one.tried, "repository", "repositories")
+    return Table(("repository", "why", "said"), tuple(rows), f"Left out of {of}, {SHOWN[one.language]}")
