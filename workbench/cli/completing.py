@@ -105,7 +105,9 @@ def construct_command(
     )
     work = Construction(request, work_settings(loaded))
     with adding_to(workspace, loaded, "Tasks are added", "A construction of tasks uses") as opened:
-        found, code, notes = carried_out(opened, work, "constructing")
+        found, code, notes = carried_out(
+            opened, work, "constructing", lambda made: bool(made.added or made.known)
+        )
     return Answer(
         {"workspace": workspace, **found.as_json()},
         *found.sentences(),

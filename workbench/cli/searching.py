@@ -17,7 +17,7 @@ from workbench.cli.exchange import workspace_for_import
 from workbench.cli.options import Answer, ConfigFile, command, given_rater, in_shell, names_in, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from agents.code_search.findings import Findings
     from agents.code_search.multi_stream import SearchOptions
@@ -140,13 +140,19 @@ class _Filed:
     said: Sequence[str]
 
 
-def carried_out(opened: OpenWorkspace, work: Work, doing: str = "searching") -> tuple[Any, int, list[str]]:
+def carried_out(
+    opened: OpenWorkspace,
+    work: Work,
+    doing: str = "searching",
+    has_kept: Callable[[Any], bool] = lambda _: False,
+) -> tuple[Any, int, list[str]]:
     """Carry a work out.
 
     Args:
         opened: The open workspace.
         work: The work.
         doing: What it does, beside its progress.
+        has_kept: Whether something of its result is in the workspace, so that an error does not hide it.
 
     Returns:
         Its result, the exit code, and what stopped it early.
@@ -169,7 +175,8 @@ def carried_out(opened: OpenWorkspace, work: Work, doing: str = "searching") -> 
     if job.state == "stopped":
         return found, code_when_stopped(), ["Stopped. This was found until then."]
     if job.error is not None:
-        if job.progress is None or not job.progress.spent.requests:
+        paid = job.progress is not None and job.progress.spent.requests
+        if not paid and (found is None or not has_kept(found)):
             raise job.error
         # What was paid for is kept and shown, whatever failed after that.
         return found, job.error.exit_code, [str(job.error)]
