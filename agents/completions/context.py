@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,9 @@ class ContextRetrieved:
         retrieved: Tasks that have context now.
         known: Tasks that had context under the setting before.
         left_out: Tasks without context, by why.
+        missing: Repositories that were not found.
+        on_disk: Repositories that were read as they are on disk, though their names tell a commit of a clone
+            that is there: each with why.
     """
 
     setting: str
@@ -87,6 +90,8 @@ class ContextRetrieved:
     retrieved: int = 0
     known: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    missing: list[str] = field(default_factory=list)
+    on_disk: dict[str, str] = field(default_factory=dict)
 
 
 class Task(NamedTuple):
@@ -128,8 +133,8 @@ def by_words(chunks: Sequence[Chunk], queries: Sequence[str], searched: Collecti
     return scores
 
 
-def by_vectors(name: str, settings: WorkSettings, report: ReportWork) -> tuple[str, MakeScorer]:
-    """Return the name of an encoder, and what makes scorers by the cosine of its vectors.
+def by_vectors(name: str, settings: WorkSettings, report: ReportWork) -> tuple[str, str, MakeScorer]:
+    """Return the name of an encoder, what tells it from others, and what makes scorers by its cosines.
 
     Raises:
         WorkbenchError: There is no such encoder.
@@ -154,7 +159,8 @@ def by_vectors(name: str, settings: WorkSettings, report: ReportWork) -> tuple[s
 
         return scores
 
-    return encoder.name, make
+    told = json.dumps(dict(encoder.identity("code")), sort_keys=True, default=str)
+    return encoder.name, hashlib.sha256(told.encode()).hexdigest()[:12], make
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +211,7 @@ class _Retrieving:
         self._request, self._settings = work.request, work.settings
         self._workspace, self._control = control.workspace, control
         self._make: MakeScorer = by_words
+        self._encoder = ""
         self._found = ContextRetrieved(work.request.setting, BM25, work.request.with_reference)
 
     def run(self, report: ReportWork) -> ContextRetrieved:
@@ -212,7 +219,7 @@ class _Retrieving:
         root = folder_of_repositories(Path(request.repositories))
         if request.retriever != BM25:
             report(WorkProgress("opening the encoder", 0, 0))
-            found.retriever, self._make = by_vectors(request.retriever, self._settings, report)
+            found.retriever, self._encoder, self._make = by_vectors(request.retriever, self._settings, report)
         self._control.result = found
         by_repository = self._tasks()
         pace = Pace("retrieving context", found.tasks, report, done=found.known)
@@ -226,7 +233,9 @@ class _Retrieving:
     @property
     def _how(self) -> dict[str, Any]:
         """The retriever and its query, which are kept with each piece."""
-        return {"retriever": self._found.retriever, "with_reference": self._request.with_reference}
+        how = {"retriever": self._found.retriever, "with_reference": self._request.with_reference}
+        # Two models can have one name.
+        return {**how, "encoder": self._encoder} if self._encoder else how
 
     def _tasks(self) -> dict[tuple[str, str], list[Task]]:
         """Return the tasks without context under the setting, by repository and language."""
@@ -250,8 +259,13 @@ class _Retrieving:
             place = find_repository(root, repository) if repository else None
             if place is None:
                 self._found.left_out[NO_REPOSITORY] += tasks
+                if repository and repository not in self._found.missing:
+                    self._found.missing.append(repository)
                 return None
-            read = _read(place, repository, language)
+            read, why = _read(place, repository, language)
+            if why:
+                self._found.on_disk[repository] = why
+                self._control.log("warning", f"{repository} is read as it is on disk: {why}")
         except (ImportFailed, OSError, RuntimeError) as error:
             self._found.left_out[UNREADABLE] += tasks
             self._control.log("warning", f"{repository}: {error}")
@@ -342,7 +356,8 @@ def _read_tasks(
     """
     table = table_of(Completion)
     asked = select(*(table.c[name] for name in Task._fields)).order_by(table.c.item_id)
-    tasks = [Task._make(part or "" for part in row) for row in connection.execute(asked)]
+    rows = (Task._make(part or "" for part in row) for row in connection.execute(asked))
+    tasks = [task._replace(language=task.language.lower()) for task in rows]
     if not tasks:
         raise WorkbenchError(
             "No tasks", "There are no completion tasks.", "Import some: workbench import WORKSPACE FILE"
@@ -359,25 +374,33 @@ def _read_tasks(
     return tasks, {one.item_id for one in known}
 
 
-def _read(place: Path, repository: str, language: str) -> Repository:
-    """Read the files of a repository in a language: at the commit in its name where a clone has that."""
+def _read(place: Path, repository: str, language: str) -> tuple[Repository, str]:
+    """Read the files of a repository in a language: at the commit in its name where a clone has that.
+
+    Returns:
+        The files, and why those on disk were read in place of the commit; empty where they were not.
+    """
 
     def wanted(path: str) -> bool:
         return path.endswith(ENDINGS[language])
 
+    why = ""
     if (commit := commit_in_name(repository)) and (place / ".git").exists():
-        # What is on disk is better than nothing.
-        with suppress(ImportFailed):
-            return read_repository(f"{place}@{commit}", wanted)
-    return read_repository(str(place), wanted)
+        try:
+            return read_repository(f"{place}@{commit}", wanted), ""
+        except ImportFailed as error:
+            # What is on disk is better than nothing.
+            why = error.message
+    return read_repository(str(place), wanted), why
 
 
 def _check_setting(name: str) -> None:
-    if not 0 < len(name) <= MOST_NAME or name == IN_FILE or not name.isprintable():
+    # What follows a plus is the decoding of completions.
+    if not 0 < len(name) <= MOST_NAME or name == IN_FILE or "+" in name or not name.isprintable():
         raise WorkbenchError(
             "No name",
             f"{name[:MOST_NAME]!r} is no name of context.",
-            f"Give one of at most {MOST_NAME} characters that is not {IN_FILE}: --setting rg1_bm25",
+            f"Give one of at most {MOST_NAME} characters, without +, not {IN_FILE}: --setting rg1_bm25",
         )
 
 

@@ -8,14 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-_PYTHON = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t(]+([\w, \t]*)|import[ \t]+([\w., \t]+))", re.MULTILINE
-)
+from agents.repositories.syntax import PYTHON, imported_modules, imports_in, module_folders, parsed
+
 _JAVA = re.compile(r"^[ \t]*import[ \t]+(static[ \t]+)?([\w.]+?)(\.\*)?[ \t]*;", re.MULTILINE)
 _TYPESCRIPT = re.compile(r"""(?:\bfrom|\bimport|\brequire\()[ \t]*['"](\.{1,2}/[^'"\n]+)['"]""")
 _USING = re.compile(r"^[ \t]*(?:global[ \t]+)?using[ \t]+(?:static[ \t]+)?([\w.]+)[ \t]*;", re.MULTILINE)
 _NAMESPACE = re.compile(r"^[ \t]*namespace[ \t]+([\w.]+)", re.MULTILINE)
-_NAME = re.compile(r"[\w.]+")
 
 
 class Imports:
@@ -53,24 +51,23 @@ class Imports:
         return [path for path in there if path == place or path.endswith(f"/{place}")]
 
     def _python(self, path: str, text: str) -> Iterator[str]:
-        for found in _PYTHON.finditer(text):
-            if found[3]:
-                modules: list[tuple[str, list[str]]] = [
-                    (each.split()[0], []) for each in found[3].split(",") if each.strip()
-                ]
-            else:
-                modules = [(found[1], _NAME.findall(found[2]))]
-            for module, names in modules:
+        code = text.encode("utf-8", "replace")
+        for node in imports_in(PYTHON, path, parsed(PYTHON, path, code)):
+            for module, names in imported_modules(node):
                 name = module.lstrip(".")
-                place = PurePosixPath(name.replace(".", "/"))
+                folders = module_folders(path)
                 if dots := len(module) - len(name):
-                    place = PurePosixPath(path).parents[min(dots - 1, path.count("/"))] / place
-                for one in (place, *(place / part for part in names)):
-                    for file in (f"{one}.py", str(one / "__init__.py")):
-                        if not dots:
-                            yield from self._ending(file)
-                        elif file in self._files:  # it names one place
-                            yield file
+                    folders = [PurePosixPath(path).parents[min(dots - 1, path.count("/"))]]
+                for place in (folder / name.replace(".", "/") for folder in folders):
+                    found = [
+                        file
+                        for one in (place, *(place / part for part in names))
+                        for file in (f"{one}.py", str(one / "__init__.py"))
+                        if file in self._files
+                    ]
+                    yield from found
+                    if found:  # it is that of the nearest folder
+                        break
 
     def _java(self, _path: str, text: str) -> Iterator[str]:
         for found in _JAVA.finditer(text):

@@ -17,9 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.construction.places import CSHARP, Found, Place, line_starts
-from agents.construction.syntax import parsed
+from agents.construction.places import Found, Place, line_starts
 from agents.construction.tools import blanked, missing, written
+from agents.repositories.syntax import CSHARP, parsed
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 from agents.sandbox.errors import SandboxError
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-PYTHON, JAVA, TYPESCRIPT, CSHARP = "python", "java", "typescript", "csharp"
-
 
 class Place(NamedTuple):
     """A name in a file.

@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agents.construction.places import PYTHON, Found, Place, line_starts, name_ending_at
-from agents.construction.syntax import imports_in, parsed
+from agents.construction.places import Found, Place, line_starts, name_ending_at
 from agents.construction.tools import written
+from agents.repositories.syntax import PYTHON, imports_in, module_folders, parsed
+from agents.repositories.syntax import text_of as _text
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 from agents.sandbox.errors import SandboxError
 
@@ -215,8 +216,7 @@ class Modules:
     def has(self, path: str, module: str) -> bool:
         """Return whether a file finds a module in the repository: from its folder or one above, or `src`."""
         place = module.replace(".", "/")
-        folders = [*PurePosixPath(path).parents, PurePosixPath("src")]
-        return any(str(folder / place) in self._places for folder in folders)
+        return any(str(folder / place) in self._places for folder in module_folders(path))
 
 
 def empty_imports(code: bytes, path: str, modules: Modules) -> _Emptied | None:
@@ -300,7 +300,3 @@ def _nested(name: str, below: Collection[Sequence[str]], depth: int) -> list[byt
 def _bound(node: Node) -> str:
     """Return the name that an imported name is bound to."""
     return _text(node.child_by_field_name("alias") or node)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode(errors="replace")

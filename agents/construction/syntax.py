@@ -1,53 +1,11 @@
-"""Syntax trees of files, and what of them construction needs."""
+"""Tokens and statements of files."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
-from agents.construction.places import CSHARP, JAVA, PYTHON, TYPESCRIPT
-from agents.repositories.units import parser_of
-
 if TYPE_CHECKING:
-    from tree_sitter import Node, Query
-
-_IMPORTS = {
-    CSHARP: "(using_directive) @import",
-    JAVA: "(import_declaration) @import",
-    PYTHON: "(import_statement) @import (import_from_statement) @import (future_import_statement) @import",
-    TYPESCRIPT: "(import_statement) @import",
-}
-
-
-def _grammar(language: str, path: str) -> str:
-    return "tsx" if language == TYPESCRIPT and path.endswith(".tsx") else language
-
-
-def parsed(language: str, path: str, code: bytes) -> Node:
-    """Return the root of a file's syntax tree."""
-    return parser_of(_grammar(language, path)).parse(code).root_node
-
-
-@cache
-def _query(grammar: str, text: str) -> Query:
-    from tree_sitter import Query
-
-    language = parser_of(grammar).language
-    assert language is not None
-    return Query(language, text)
-
-
-def query(language: str, path: str, text: str, root: Node, name: str) -> list[Node]:
-    """Return the nodes that a query captures under a name, in the order of the file."""
-    from tree_sitter import QueryCursor
-
-    captured = QueryCursor(_query(_grammar(language, path), text)).captures(root).get(name, [])
-    return sorted(captured, key=lambda node: node.start_byte)
-
-
-def imports_in(language: str, path: str, root: Node) -> list[Node]:
-    """Return the import statements of a file."""
-    return query(language, path, _IMPORTS[language], root, "import")
+    from tree_sitter import Node
 
 
 def tokens_between(root: Node, start: int, end: int) -> list[Node]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agents.construction.places import CSHARP, JAVA, PYTHON, TYPESCRIPT, Place, line_starts
-from agents.construction.syntax import imports_in, parsed, python_statement, tokens_between
+from agents.construction.places import Place, line_starts
+from agents.construction.syntax import python_statement, tokens_between
+from agents.repositories.syntax import CSHARP, JAVA, PYTHON, TYPESCRIPT, imports_in, parsed
 from store.errors import ImportFailed, WorkbenchError
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.construction.places import TYPESCRIPT, Found, Place, name_ending_at
-from agents.construction.syntax import imports_in, parsed
+from agents.construction.places import Found, Place, name_ending_at
 from agents.construction.tools import Reading, blanked, missing, of_utf16, read_all, written
+from agents.repositories.syntax import TYPESCRIPT, imports_in, parsed
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from agents.completions.chunks import ENDINGS, of_language
-from agents.construction.places import CSHARP, JAVA, PYTHON, TYPESCRIPT, Finder, Found
+from agents.construction.places import Finder, Found
 from agents.construction.tasks import DRAWN, Rules, Task, Tokenizer, first_of_each, record_of, tasks_of
 from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
 from agents.jobs.work_progress import ReportWork, WorkProgress
 from agents.pipelines.spec import imported
 from agents.repositories.reading import Repository, read_repository
+from agents.repositories.syntax import CSHARP, JAVA, PYTHON, TYPESCRIPT
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
 from store.ingest.importing import import_records

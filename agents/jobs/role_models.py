@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agents.llm.protocol import ModelRequest
@@ -44,6 +44,9 @@ class RoleModel:
             settings: How models are asked.
             plain: The text to continue; None for a question.
         """
+        if plain is not None and self.temperature is None:
+            # Without a temperature nothing is drawn from the most probable tokens, and one answer is as good.
+            plain = replace(plain, temperature=None, top_p=None, n=1)
         return ModelRequest(
             role=role,
             subject=subject,

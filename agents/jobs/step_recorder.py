@@ -116,6 +116,16 @@ class StepRecorder:
         for step in earlier.steps:
             self._attempts[step.role] = max(self._attempts.get(step.role, 0), step.attempt + 1)
 
+    @property
+    def run_id(self) -> UUID:
+        """The key of the run."""
+        return self._record.id
+
+    def decodes_itself(self, role: str) -> bool:
+        """Return whether the model of a role is sent no temperature, and so decodes in its own way."""
+        model = self._models[role]
+        return model.temperature is None or getattr(model.model, "decodes_itself", False)
+
     def model_of(self, role: str) -> str:
         """Return the name of a role's model."""
         return self._models[role].model.name

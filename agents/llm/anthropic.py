@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agents.llm.errors import ModelError
 from agents.llm.failures import Service
 from agents.llm.pacing import pacing_of, send_with_retries, until_reset
-from agents.llm.plain_text import Continuation, PlainAnswer, continued, unfenced
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, text_in_chat
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.reply_form import ReplyForm
 from agents.llm.request_watch import CONNECT_SECONDS, broken_off, leave
@@ -51,6 +51,8 @@ class AnthropicMessages:
     sent. `Usage.tokens_in` is all input: what was read from the cache, written to it, and neither.
     """
 
+    decodes_itself = True
+
     def __init__(self, model: str, settings: ModelSettings) -> None:
         self.name = f"anthropic:{model}"
         self.knows_subjects = False
@@ -76,7 +78,16 @@ class AnthropicMessages:
 
         client = self._open()
         pacing, retries = pacing_of(self._place), self._settings.max_retries
-        if (plain := request.plain) is not None:
+        if request.plain is not None:
+            if request.plain.n > 1:
+                raise ModelError(
+                    "bad_request",
+                    "No sampling",
+                    f"{self.name} takes no temperature and reports no probabilities: the best of "
+                    f"{request.plain.n} samples cannot be taken.",
+                    "Leave --decoding out, or name another model.",
+                )
+            plain = replace(request.plain, temperature=None, top_p=None)
 
             async def ask_for_text(_n: int) -> PlainAnswer:
                 send = partial(self._ask_for_text, client, request, plain)
@@ -200,7 +211,9 @@ class AnthropicMessages:
             answer = self._to_answer(reply)
         except ILL_SHAPED as error:
             raise self.service.invalid_reply(reply) from error
-        return PlainAnswer([Continuation(text=unfenced(answer.text))], answer.usage, answer.model)
+        declined = answer.detail if answer.stopped == "refused" else None
+        text = text_in_chat(answer.text, self.name, request.role, declined)
+        return PlainAnswer([Continuation(text=text)], answer.usage, answer.model)
 
     def _to_answer(self, reply: Any) -> Answer:
         from anthropic.types import Message as AnthropicMessage

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
-from agents.llm.plain_text import Continuation, PlainAnswer, continued, cut, mean_of, plain_of
+from agents.llm.plain_text import Continuation, PlainAnswer, continued, cut, mean_of, plain_of, seed_of
 from agents.llm.protocol import LanguageModel, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.request_watch import leave
 from agents.llm.settings import ModelSettings
@@ -73,16 +73,16 @@ class OpenAICompletions:
             "model": self._model,
             "prompt": context + prompt,
             "max_tokens": plain.max_tokens,
-            "temperature": plain.temperature,
         }
         if plain.n > 1:
             body |= {"n": n, "logprobs": 1}
-        if plain.top_p is not None:
-            body["top_p"] = plain.top_p
-        if suffix:
-            body["suffix"] = suffix
-        if request.seed is not None:
-            body["seed"] = request.seed
+        further = {
+            "temperature": plain.temperature,
+            "top_p": plain.top_p,
+            "suffix": suffix or None,
+            "seed": seed_of(request, plain, n),
+        }
+        body |= {name: value for name, value in further.items() if value is not None}
         leave()
         try:
             answer: Any = await client.post("/completions", cast_to=Completion, body=body)

@@ -20,7 +20,7 @@ from agents.llm.request_watch import leave
 from store.errors import UnknownName, WorkbenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from agents.llm.protocol import PlainText
     from agents.llm.settings import ModelSettings
@@ -65,6 +65,21 @@ def keep_quiet() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
+_PARTS, _PART_BYTES = 64, 1 << 16
+
+
+def _parts(file: Path) -> Iterator[bytes]:
+    """Yield parts of a file, evenly spread from its beginning to its end; all of a small one."""
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        if size <= _PARTS * _PART_BYTES:
+            yield opened.read()
+            return
+        for number in range(_PARTS):
+            opened.seek(number * (size - _PART_BYTES) // (_PARTS - 1))
+            yield opened.read(_PART_BYTES)
+
+
 class LocalModel:
     """A causal language model of transformers."""
 
@@ -76,13 +91,13 @@ class LocalModel:
 
     @cached_property
     def address(self) -> str:
-        """A digest of the names and sizes of its files, and of its configuration."""
+        """A digest of its files: of parts of them, since weights are large."""
         files = [self._place] if self._place.is_file() else sorted(self._place.iterdir())
         told = hashlib.sha256()
         for file in (one for one in files if one.is_file()):
             told.update(f"{file.name}\0{file.stat().st_size}\0".encode())
-            if file.name == "config.json":
-                told.update(file.read_bytes())
+            for part in _parts(file):
+                told.update(part)
         return told.hexdigest()[:12]
 
     async def reply(self, request: ModelRequest) -> ModelReply:
@@ -94,7 +109,7 @@ class LocalModel:
         async def ask(n: int) -> PlainAnswer:
             async with self._alone:
                 leave()
-                return await asyncio.to_thread(partial(self._continue, plain, n, request.seed))
+                return await asyncio.to_thread(partial(self._answer, plain, n, request.seed))
 
         sdk = f"transformers {transformers.__version__}"
         return await continued(request, plain, ask, name=self.name, sdk=sdk)
@@ -126,13 +141,22 @@ class LocalModel:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         return tokenizer, model.to(device).eval()  # type: ignore[arg-type]  # of a decorator of its own
 
+    def _answer(self, plain: PlainText, n: int, seed: int | None) -> PlainAnswer:
+        try:
+            return self._continue(plain, n, seed)
+        except (RuntimeError, ValueError, IndexError) as error:
+            # Out of the memory of the device, or a text that the model cannot read.
+            raise ModelError(
+                "bad_request", "Model failed", f"{self.name}: {str(error).strip() or type(error).__name__}"
+            ) from error
+
     def _continue(self, plain: PlainText, n: int, seed: int | None) -> PlainAnswer:
         import torch
 
         tokenizer, model = self._loaded
         given = torch.tensor([self._tokens(tokenizer, model, plain)], device=model.device)
         options: dict[str, Any] = {"do_sample": False}
-        if plain.temperature > 0:
+        if plain.temperature:
             options = {
                 "do_sample": True,
                 "temperature": plain.temperature,
@@ -188,10 +212,19 @@ class LocalModel:
             prefix, suffix, middle = self._gap(tokenizer)
             before = [*before, prefix]
             after = [suffix, *tokens(plain.suffix)[: plain.context_tokens], middle]
-        before = [*before, *tokens(plain.context)[: plain.context_tokens]]
         positions = getattr(model.config, "max_position_embeddings", None) or plain.longest
         room = min(plain.longest, positions) - plain.max_tokens - len(before) - len(after)
-        return [*before, *tokens(plain.prompt)[-max(room, 1) :], *after]
+        # A short model reads the prompt rather than the context.
+        before = [*before, *tokens(plain.context)[: max(min(plain.context_tokens, room // 2), 0)]]
+        room = min(plain.longest, positions) - plain.max_tokens - len(before) - len(after)
+        if room < 1:
+            raise ModelError(
+                "bad_request",
+                "Model too short",
+                f"{self.name} reads {positions:,} tokens, which leaves none for the text.",
+                "Name another model.",
+            )
+        return [*before, *tokens(plain.prompt)[-room:], *after]
 
     def _gap(self, tokenizer: Any) -> Sequence[int]:
         known = tokenizer.get_vocab()

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.llm.errors import ModelError
 from agents.llm.openai_connection import OpenAIConnection
 from agents.llm.pacing import send_with_retries
-from agents.llm.plain_text import Continuation, PlainAnswer, continued, mean_of, unfenced
+from agents.llm.plain_text import (
+    Continuation,
+    PlainAnswer,
+    continued,
+    mean_of,
+    seed_of,
+    text_in_chat,
+)
 from agents.llm.protocol import LanguageModel, Message, ModelReply, ModelRequest, PlainText, Usage
 from agents.llm.reply_form import ReplyForm
 from agents.llm.request_watch import leave, may_send
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _WAYS = ("json_schema", "json_object_schema", "json_object", "text")
+# What a service says that takes no samples, or reports no probabilities.
+_OF_SAMPLES = re.compile(r"\blogprobs?\b|\bn\b|\bsamples?\b|\bchoices\b|probabilit", re.IGNORECASE)
 _OPENAI_HOSTS = (".openai.com", ".openai.azure.com")
 
 
@@ -87,9 +97,10 @@ class OpenAIChat:
                 try:
                     return await send_with_retries(partial(send, samples=True), pacing, retries)
                 except ModelError as error:
-                    if error.kind != "bad_request" or not may_send():
+                    refused = error.kind == "bad_request" and _OF_SAMPLES.search(error.message)
+                    if not refused or not may_send():
                         raise
-                    self._samples = False  # the service knows no samples, or no probabilities
+                    self._samples = False
             return await send_with_retries(send, pacing, retries)
 
         sdk = f"openai {openai.__version__}"
@@ -107,31 +118,35 @@ class OpenAIChat:
         body: dict[str, Any] = {
             "model": self._model,
             "messages": _to_wire(request.messages),
-            "temperature": plain.temperature,
             token_limit_field(self._settings.openai_token_limit, client.base_url.host): plain.max_tokens,
         }
         if samples:
             body |= {"n": n, "logprobs": True}
-        if plain.top_p is not None:
-            body["top_p"] = plain.top_p
-        if request.seed is not None:
-            body["seed"] = request.seed
+        further = {
+            "temperature": plain.temperature,
+            "top_p": plain.top_p,
+            "seed": seed_of(request, plain, n),
+        }
+        body |= {name: value for name, value in further.items() if value is not None}
         leave()
         completion = await self._post(client, body)
         try:
             choices = self._choices_of(completion)
             found = [
                 Continuation(
-                    text=unfenced(choice.message.content or ""),
+                    text=text_in_chat(
+                        choice.message.content or "", self.name, request.role, _declined(choice)
+                    ),
                     log_probability=mean_of(
                         one.logprob for one in ((choice.logprobs and choice.logprobs.content) or ())
                     ),
                 )
                 for choice in choices
             ]
+            usage = _usage_of(completion)
         except ILL_SHAPED as error:
             raise self.service.invalid_reply(completion) from error
-        return PlainAnswer(found, _usage_of(completion), completion.model or self._model)
+        return PlainAnswer(found, usage, completion.model or self._model)
 
     async def _post(self, client: openai.AsyncOpenAI, body: Any) -> Any:
         """Send a request for a completion.
@@ -201,11 +216,18 @@ class OpenAIChat:
         choice = self._choices_of(completion)[0]
         usage = _usage_of(completion)
         answer = partial(Answer, choice.message.content or "", usage, completion.model or self._model)
-        if choice.message.refusal:
-            return answer("refused", choice.message.refusal)
-        if choice.finish_reason == "content_filter":
-            return answer("refused", "the service's content filter stopped the reply")
+        if (declined := _declined(choice)) is not None:
+            return answer("refused", declined)
         return answer("truncated" if choice.finish_reason == "length" else "complete")
+
+
+def _declined(choice: Any) -> str | None:
+    """Return what was said where the model declined, or the service's filter did; None where neither did."""
+    if choice.message.refusal:
+        said: str = choice.message.refusal
+        return said
+    filtered = choice.finish_reason == "content_filter"
+    return "the service's content filter stopped the reply" if filtered else None
 
 
 def _usage_of(completion: Any) -> Usage:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agents.llm.errors import ModelError
 from agents.llm.protocol import ModelReply, Usage
-from agents.llm.request_watch import may_send, tallied
+from agents.llm.request_watch import tallied
 from agents.llm.structured import storable
 
 if TYPE_CHECKING:
@@ -40,11 +40,16 @@ class Continuation(BaseModel):
 
 
 class Continuations(BaseModel):
-    """The reply to a request for plain text: one or more continuations, in the order of the service."""
+    """The reply to a request for plain text: one or more continuations, in the order of the service.
+
+    Attributes:
+        own: Whether the service decoded in its own way, since it was sent no temperature.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     found: list[Continuation]
+    own: bool = False
 
     @property
     def best(self) -> Continuation:
@@ -108,6 +113,36 @@ def cut(plain: PlainText) -> tuple[str, str, str]:
     return context, plain.prompt[-max(room, 1) :], suffix
 
 
+def seed_of(request: ModelRequest, plain: PlainText, wanted: int) -> int | None:
+    """Return the seed of a request for the continuations that are still wanted: no two of them have one."""
+    return None if request.seed is None else request.seed + plain.n - wanted
+
+
+def text_in_chat(text: str, name: str, role: str, declined: str | None) -> str:
+    """Return the continuation in a reply of a chat.
+
+    Args:
+        text: The text of the reply.
+        name: The model's name.
+        role: Who was asked.
+        declined: What was said where the model declined, or a filter did; None where neither did.
+
+    Raises:
+        ModelError: It declined, or there is no text.
+    """
+    if declined is not None:
+        words = f": {declined}" if declined else "."
+        raise ModelError("refused", "Model declined", f"{name} declined to answer as {role}{words}")
+    if not text.strip():
+        raise ModelError(
+            "malformed",
+            "No continuation",
+            f"{name} answered the {role} without a text.",
+            "A model that thinks first may need more tokens than the 50 of a completion: name another one.",
+        )
+    return unfenced(text)
+
+
 async def continued(
     request: ModelRequest,
     plain: PlainText,
@@ -122,7 +157,7 @@ async def continued(
     Args:
         request: The request.
         plain: Its plain text.
-        ask: Sends one request for so many continuations; raises ModelError.
+        ask: Sends one request for so many continuations, which are still wanted; raises ModelError.
         name: The model's name.
         sdk: The library that asks, with its version.
         clean: Removes keys from a text of the service.
@@ -131,14 +166,14 @@ async def continued(
         The reply, whose value is `Continuations`, with the cost of every request.
 
     Raises:
-        ModelError: None came; carries the cost.
+        ModelError: Not as many came; carries the cost.
     """
     started = perf_counter()
     usage, model = Usage(), name
     found: list[Continuation] = []
     with tallied() as tally:
         try:
-            while len(found) < plain.n and (not found or may_send()):
+            while len(found) < plain.n:
                 answer = await ask(plain.n - len(found))
                 usage, model = usage + answer.usage, answer.model or name
                 if not answer.found:
@@ -150,11 +185,12 @@ async def continued(
                     )
                 found += answer.found[: plain.n - len(found)]
         except ModelError as error:
-            if not found:
-                error.requests, error.usage, error.sdk = tally.requests, usage, sdk
-                raise
+            # The best of fewer would be taken for the best of all.
+            error.requests, error.usage, error.sdk = tally.requests, usage, sdk
+            raise
         value = Continuations(
-            found=[one.model_copy(update={"text": clean(storable(one.text))}) for one in found]
+            found=[one.model_copy(update={"text": clean(storable(one.text))}) for one in found],
+            own=plain.temperature is None,
         )
         return ModelReply(
             value=value,

@@ -40,7 +40,8 @@ class PlainText:
         longest: The tokens that the model reads and writes, all together.
         max_tokens: The tokens that it writes at most.
         n: How many continuations are wanted.
-        temperature: The sampling temperature; 0 for the most probable token each time.
+        temperature: The sampling temperature; 0 for the most probable token each time, None to leave it to
+            the service.
         top_p: The share of probability from which tokens are drawn; None for all.
     """
 
@@ -51,7 +52,7 @@ class PlainText:
     context_tokens: int = 512
     max_tokens: int = 50
     n: int = 1
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     top_p: float | None = None
 
 

@@ -212,6 +212,7 @@ class AgentsPart:
             executes nothing) and the settings of executions.
         counts: Reads the figures of a run that the Jobs screen and `annotate` show; called while a job works.
         report: Reads all figures of a run, for `report pipeline`.
+        eligible: Given a configuration, returns the keys of items that it can work on; None for all.
         check: Refuses a run that cannot work here, before it begins; None where there is nothing to check.
         paths: The words for how the pipeline comes to a verdict, in the order in which they are listed.
         workload: Given the configuration and the model of each role that takes part, returns what the
@@ -226,6 +227,7 @@ class AgentsPart:
     make_pipeline: Callable[[Configuration, Sandbox | None, SandboxSettings], Pipeline]
     counts: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
     report: Callable[[Connection, Run, RunFigures], PipelineFigures] | None = None
+    eligible: Callable[[Connection, Configuration], Sequence[int]] | None = None
     check: Callable[[Connection, Configuration], object] | None = None
     paths: tuple[str, ...] = ()
     workload: Callable[[Connection, Configuration, Mapping[str, str]], Workload] | None = None

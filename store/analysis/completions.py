@@ -8,13 +8,15 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import PurePosixPath
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from store.child import yielded_by_child
+from store.kinds.completion import COMPLETION
 from store.kinds.completion_settings import CONTEXTS, IN_FILE, Setting, context_setting, setting_named
 from store.measures.completion import (
     LANGUAGES,
@@ -30,7 +32,7 @@ from store.measures.completion import (
 from store.measures.intervals import of_proportion
 from store.tables.columns import table_of
 from store.tables.imported import Completion, Item
-from store.tables.responses import ContextChunk, Response, ResponseRef
+from store.tables.responses import ContextChunk, PendingResponse, Response, ResponseRef
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -135,6 +137,7 @@ def completion_figures(connection: Connection) -> CompletionFigures:
     )
     found_rows = connection.execute(asked).all()
     rows = [_Row._make("" if part is None else part for part in row) for row in found_rows]
+    rows = [row._replace(language=row.language.lower()) for row in rows]
     known = [row for row in rows if row.language in LANGUAGES]
     retrievers, chunks, words = _context(connection)
     scores = _scores([(row.language, row.prompt, row.reference, row.text) for row in known])
@@ -152,6 +155,13 @@ def completion_figures(connection: Connection) -> CompletionFigures:
     return CompletionFigures(found, chunks, len(rows) - len(known))
 
 
+def count_waiting(connection: Connection) -> int:
+    """Return how many completions wait for their task to be imported."""
+    waiting = table_of(PendingResponse)
+    asked = select(func.count()).select_from(waiting).where(waiting.c.kind == COMPLETION.name)
+    return int(connection.execute(asked).scalar_one())
+
+
 def _context(
     connection: Connection,
 ) -> tuple[dict[str, tuple[str, bool]], list[Located], dict[tuple[int, str], set[str]]]:
@@ -160,7 +170,7 @@ def _context(
     asked = (
         select(task.c.language, task.c.path.label("current"), chunk)
         .join(chunk, chunk.c.item_id == task.c.item_id)
-        .where(task.c.language.in_(LANGUAGES))
+        .where(func.lower(task.c.language).in_(LANGUAGES))
     )
     retrievers: dict[str, tuple[str, bool]] = {}
     located: list[Located] = []
@@ -169,11 +179,11 @@ def _context(
     for row, extra in rows:
         if isinstance(name := extra.get("retriever"), str):
             retrievers.setdefault(row.setting, (name, extra.get("with_reference") is True))
-        words[row.item_id, row.setting].update(identifiers(row.language, row.text))
+        words[row.item_id, row.setting].update(identifiers(row.language.lower(), row.text))
     for row, extra in rows:
         located.append(
             Located(
-                row.language,
+                row.language.lower(),
                 setting_named(row.setting, retrievers),
                 PurePosixPath(row.path).parent == PurePosixPath(row.current or "").parent,
                 bool(name_words(row.path) & name_words(row.current or "")),
@@ -251,7 +261,7 @@ def _order(group: Group) -> tuple[object, ...]:
         setting.decoding,
         place,
         setting.retriever,
-        setting.context,
+        setting.name,
         LANGUAGES.index(group.language),
     )
 
@@ -280,6 +290,7 @@ class GainLine:
     """Gains and losses of retrieval for a model in a language (Table 3).
 
     Attributes:
+        settings: The names of the settings that are compared, by context.
         tasks: The tasks that all of its contexts have.
     """
 
@@ -287,12 +298,16 @@ class GainLine:
     language: str
     retriever: str
     decoding: str
+    settings: Mapping[str, str]
     tasks: int
     gains: Sequence[Gain]
 
 
 def gain_lines(groups: Mapping[Group, Sequence[ScoredCompletion]]) -> list[GainLine]:
-    """Return a line for each model, language, retriever and decoding with completions in several contexts."""
+    """Return a line for each model, language, retriever and decoding with completions in several contexts.
+
+    Where a context has several settings, there is a line for each of them.
+    """
     exact = defaultdict[tuple[str, str, str], dict[Setting, dict[Hashable, bool]]](dict)
     for group, completions in groups.items():
         if group.setting.context in CONTEXTS:
@@ -304,13 +319,15 @@ def gain_lines(groups: Mapping[Group, Sequence[ScoredCompletion]]) -> list[GainL
     for (model, language, decoding), found in exact.items():
         # Each retriever is compared with what there is without one.
         for retriever in sorted({one.retriever for one in found if one.context != IN_FILE}):
-            chain = {
-                one.context: tasks
-                for one, tasks in sorted(found.items(), key=lambda each: CONTEXTS.index(each[0].context))
-                if one.retriever in ("", retriever)
-            }
-            if len(chain) > 1:
-                lines.append(GainLine(model, language, retriever, decoding, *gains(chain)))
+            choices = [
+                sorted(one for one in found if one.context == context and one.retriever in ("", retriever))
+                for context in CONTEXTS
+            ]
+            for chosen in product(*filter(None, choices)):
+                if len(chosen) > 1:
+                    names = {one.context: one.name for one in chosen}
+                    told = gains({one.context: found[one] for one in chosen})
+                    lines.append(GainLine(model, language, retriever, decoding, names, *told))
     return lines
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from store.errors import ImportFailed
 from store.formats.crosscodeeval import CROSSCODEEVAL
-from store.formats.predictions import PREDICTIONS
+from store.formats.crosscodeeval import language as language_of_task
+from store.formats.predictions import PREDICTIONS, WITHIN
+from store.formats.protocol import Entity
 from store.ingest.plain_files import plain_files
-
-if TYPE_CHECKING:
-    from store.formats.protocol import Entity
 
 NO_TASK = "whose task is not among the tasks"
 NO_PROMPT = "whose prompt is not known"
 SEVERAL = "whose reference several tasks with different prompts have"
+OTHER_LANGUAGE = "in another language"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,8 @@ class PredictionRow:
     Attributes:
         number: Its place in the file, from 0.
         task: The same for completions of one task in several files: its id, or its reference where that is
-            not known, and which of the completions of the task in its file it is, from 0.
+            not known, and which of the completions of the task in its file it is, from 0: by the ends of
+            their prompts, before which context may stand, then by their trials.
         prompt: What was completed; empty where it is not known and not needed.
     """
 
@@ -41,14 +41,18 @@ class PredictionRow:
 
 @dataclass(slots=True)
 class PredictionFile:
-    """The completions of one file.
+    """The completions of one model in one setting, of a file.
 
     Attributes:
+        name: That of the file; of several in it with model and setting.
+        model: The model, as rows or the file's name say it; `setting` likewise.
         left_out: How many rows cannot be scored, by why.
         missing: How many tasks of the language have no completion in the file.
     """
 
     name: str
+    model: str = ""
+    setting: str = ""
     rows: list[PredictionRow] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     missing: int = 0
@@ -117,6 +121,8 @@ def read_completions(paths: Sequence[Path], language: str) -> list[PredictionFil
     """
     tasks = _Tasks()
     responses: dict[str, list[tuple[int, Entity]]] = {}
+    if len({Path(path).resolve() for path in paths}) < len(paths):
+        raise ImportFailed("Given twice", "One of the files is given twice.", "Name each file once.")
     with plain_files(paths) as files:
         for given in files.inputs:
             if given.format is PREDICTIONS:
@@ -131,7 +137,7 @@ def read_completions(paths: Sequence[Path], language: str) -> list[PredictionFil
             for one in made:
                 if one.sort == "response":
                     responses[str(given.file.path)].append((raw.number - 1, one))
-                elif one.sort == "completion" and one.fields["language"] in (None, language):
+                elif one.sort == "completion" and (one.fields["language"] or language).lower() == language:
                     tasks.add(_Task(*(one.fields[part] for part in ("external_id", "prompt", "reference"))))
     if not responses:
         raise ImportFailed(
@@ -142,20 +148,45 @@ def read_completions(paths: Sequence[Path], language: str) -> list[PredictionFil
     names = {path: Path(path).name for path in responses}
     if len(set(names.values())) < len(names):
         names = {path: path for path in names}
-    return [_joined(names[path], rows, tasks, language) for path, rows in responses.items()]
+    parts = []
+    for path, rows in responses.items():
+        of_file = defaultdict[tuple[str, str], list[tuple[int, Entity]]](list)
+        for number, one in rows:
+            of_file[one.fields["model"], one.fields["setting"] or ""].append((number, one))
+        for (model, setting), own in of_file.items():
+            name = names[path]
+            if len(of_file) > 1:
+                name = " · ".join(filter(None, (name, model, setting)))
+            parts.append(_joined(PredictionFile(name, model, setting), own, tasks, language))
+    return parts
 
 
-def _joined(name: str, rows: list[tuple[int, Entity]], tasks: _Tasks, language: str) -> PredictionFile:
-    found = PredictionFile(name)
-    seen: Counter[str] = Counter()
-    references = {one.fields["reference"] for _, one in rows if one.fields["item"] is None}
+def _joined(
+    found: PredictionFile, rows: list[tuple[int, Entity]], tasks: _Tasks, language: str
+) -> PredictionFile:
+    by_task = defaultdict[str, list[tuple[_Task, int, Entity]]](list)
+    references = set()
     for number, response in rows:
-        task = tasks.task_of(response, language)
+        task = OTHER_LANGUAGE if _is_other(response, language) else tasks.task_of(response, language)
         if isinstance(task, str):
             found.left_out[task] += 1
             continue
-        which = task.name, seen[task.name]
-        found.rows.append(PredictionRow(number, which, task.prompt, task.reference, response.fields["text"]))
-        seen[task.name] += 1
-    found.missing = tasks.without(seen, references)
+        by_task[task.name].append((task, number, response))
+        if response.fields["item"] is None:
+            references.add(response.fields["reference"])
+    for name, own in by_task.items():
+        own.sort(key=lambda one: (one[0].prompt[::-1], one[2].fields["trial"] or 0, one[1]))
+        for which, (task, number, response) in enumerate(own):
+            text = response.fields["text"]
+            found.rows.append(PredictionRow(number, (name, which), task.prompt, task.reference, text))
+    found.rows.sort(key=lambda row: row.number)
+    found.missing = tasks.without(by_task, references)
     return found
+
+
+def _is_other(response: Entity, language: str) -> bool:
+    """Return whether a completion says that it is in another language: itself, or by the id of its task."""
+    told = response.extra.get(WITHIN)
+    if not isinstance(told, str) or not told:
+        told = language_of_task(response.fields["item"] or "", None)
+    return told is not None and told.lower() != language

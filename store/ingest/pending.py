@@ -7,14 +7,13 @@ from datetime import datetime
 import duckdb
 
 from store.ingest.response_keys import (
-    JOIN,
     NEXT,
     SAME_RESPONSE,
     SCORES,
     further_fields,
+    joined,
     same_key,
     score_id,
-    within,
 )
 from store.ingest.stages import ATTACHED, DUPLICATE, MATCHED, PENDING_SCORE, PRESENT_RESPONSE
 from store.sql import any_row, count
@@ -41,7 +40,7 @@ def match_pending(cursor: duckdb.DuckDBPyConnection) -> None:
         SELECT a.*, a.rowid AS pending_id, coalesce(i.id, j.item_id) AS item_id
         FROM pending_response a
         LEFT JOIN item_key i ON i.kind = a.kind AND i.external_id = a.external_id
-        LEFT JOIN join_key {JOIN.format("a", within("a"))}
+        LEFT JOIN join_key {joined("a")}
         WHERE coalesce(i.id, j.item_id) IS NOT NULL
         """,
     )

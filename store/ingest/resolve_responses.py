@@ -14,11 +14,11 @@ import duckdb
 from store.ingest.pending import attach_pending, match_pending, store_pending
 from store.ingest.problems import Problem, problems_of
 from store.ingest.response_keys import (
-    JOIN,
     NEXT,
     SAME_RESPONSE,
     WHOSE,
     further_fields,
+    joined,
     put_join_keys,
     same_key,
     score_id,
@@ -50,7 +50,7 @@ def resolve_responses(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
                 coalesce(i.id, j.item_id) AS item_id
             FROM stage_response s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-            LEFT JOIN join_key {JOIN.format("s", within("s"))}
+            LEFT JOIN join_key {joined("s")}
         )) n
         LEFT JOIN (FROM response JOIN response_ref USING (id)) r
             ON (r.item_id, r.model, r.setting, r.trial) = (n.item_id, n.model, n.setting, n.trial)
@@ -123,7 +123,7 @@ def _resolve_scores(cursor: duckdb.DuckDBPyConnection) -> list[Problem]:
                 f.item_id IS NOT NULL OR t.id IS NOT NULL AS answered
             FROM stage_score s
             LEFT JOIN item_key i ON i.kind = s.kind AND i.external_id = s.external_id
-            LEFT JOIN join_key {JOIN.format("s", within("s"))}
+            LEFT JOIN join_key {joined("s")}
             LEFT JOIN fresh_response f ON (f.item_id, f.model, f.setting, f.trial) =
                 (coalesce(i.id, j.item_id), s.model, coalesce(s.setting, ''), coalesce(s.trial, 0))
             LEFT JOIN response_ref r ON (r.item_id, r.model, r.setting, r.trial) =

@@ -13,9 +13,6 @@ from store.kinds.spec import task_kinds
 WHOSE = "coalesce(item_id::VARCHAR, 'item ' || external_id, 'text ' || within || ' ' || joined_by)"
 """The identity of the item of a response or a score, also where it is not here."""
 
-JOIN = "j ON {0}.external_id IS NULL AND (j.kind, j.key, j.within) = ({0}.kind, {0}.joined_by, {1})"
-"""How a response that names no item is joined: by its text, within one value of `joined_within`."""
-
 SCORES = (
     'STRUCT(judge VARCHAR, measure VARCHAR, "value" DOUBLE, raw VARCHAR, reason VARCHAR, extra VARCHAR)[]'
 )
@@ -49,6 +46,23 @@ def within(table: str) -> str:
     return f"CASE WHEN {table}.external_id IS NOT NULL THEN '' {cases}ELSE '' END"
 
 
+def joined(table: str) -> str:
+    """Return how rows of a table that name no item are joined with the one item they can mean, as SQL j.
+
+    That is by their text, within one value of `joined_within`, where the field of `joined_ends` is no other.
+    """
+    ends = ""
+    for kind, known in task_kinds().items():
+        if known.record.joined_ends:
+            given = f"json_extract_string({table}.extra, '$.{known.record.joined_ends}')"
+            fits = f"ends_with({given}, j.ends) OR ends_with(j.ends, {given})"
+            ends += f" AND coalesce({table}.kind <> '{kind}' OR {fits}, true)"
+    return (
+        f"j ON {table}.external_id IS NULL AND (j.kind, j.key, j.within) = "
+        f"({table}.kind, {table}.joined_by, {within(table)}){ends}"
+    )
+
+
 def same_key() -> str:
     """Return when a new response a is the pending one, b, but for its text, in SQL."""
     return _SAME_KEY.format(within=within("b"))
@@ -67,27 +81,28 @@ def put_join_keys(cursor: duckdb.DuckDBPyConnection) -> None:
             continue
         shared = known.record.joined_within or "''"
         columns = (
-            f"'{kind}' AS kind, {known.record.joined_by} AS key, lower(coalesce({shared}, '')) AS within"
+            f"'{kind}' AS kind, {known.record.joined_by} AS key, lower(coalesce({shared}, '')) AS within, "
+            f"{known.record.joined_ends or 'NULL'} AS ends"
         )
         selects += [
             f"SELECT {columns}, item_id FROM ({known.record.select})",
             f"SELECT {columns}, e.id AS item_id FROM fresh_item e JOIN stage_{kind} s "
             f"ON s.position = e.position AND s.file = e.file WHERE e.kind = '{kind}'",
         ]
-    none = "SELECT '' AS kind, '' AS key, '' AS within, 0::BIGINT AS item_id LIMIT 0"
+    none = "SELECT '' AS kind, '' AS key, '' AS within, '' AS ends, 0::BIGINT AS item_id LIMIT 0"
     JOIN_CANDIDATE.fill(
         cursor,
         f"""
         WITH every AS ({" UNION ALL ".join(selects) or none})
         FROM every WHERE within <> ''
         UNION ALL
-        SELECT kind, key, '', item_id FROM every
+        SELECT kind, key, '', ends, item_id FROM every
         """,
     )
     JOIN_KEY.fill(
         cursor,
         """
-        SELECT kind, key, within, min(item_id) AS item_id FROM join_candidate
+        SELECT kind, key, within, min(ends) AS ends, min(item_id) AS item_id FROM join_candidate
         GROUP BY kind, key, within HAVING count(DISTINCT item_id) = 1
         """,
     )

@@ -81,10 +81,10 @@ STAGED_KEY = Stage("staged_key", ("item_id", *_ITEM), (NEW_ITEM, REPEATED_ITEM),
 ITEM_KEY = Stage("item_key", ("kind", "external_id", "id", "content_hash"), (FRESH_ITEM,), view=True)
 """Every item of the import and of the workspace."""
 
-JOIN_CANDIDATE = Stage("join_candidate", ("kind", "key", "within", "item_id"), (FRESH_ITEM,))
+JOIN_CANDIDATE = Stage("join_candidate", ("kind", "key", "within", "ends", "item_id"), (FRESH_ITEM,))
 """The items that a response without an item's name could mean."""
 
-JOIN_KEY = Stage("join_key", ("kind", "key", "within", "item_id"), (JOIN_CANDIDATE,))
+JOIN_KEY = Stage("join_key", ("kind", "key", "within", "ends", "item_id"), (JOIN_CANDIDATE,))
 """Those of them that it can only mean."""
 
 NEW_RESPONSE = Stage(

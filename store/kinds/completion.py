@@ -83,6 +83,8 @@ COMPLETION = TaskKind(
         texts=("prompt", "reference", "right_context", "language", "repository", "path"),
         joined_by="reference",
         joined_within="language",
+        # A model may have been given a part of it, or context before it.
+        joined_ends="prompt",
     ),
     queue=QueueSpec(
         title="reference",

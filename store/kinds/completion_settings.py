@@ -13,8 +13,10 @@ WITH_REFERENCE = "retrieval w/ ref."
 CONTEXTS = (IN_FILE, RETRIEVED, WITH_REFERENCE)
 """The contexts of the tables of CrossCodeEval, in their order."""
 GREEDY, NUCLEUS, FIM = "greedy", "nucleus", "fim"
+OWN = "default"
+"""The decoding of a service that takes no temperature, or is sent none."""
 
-_PUBLISHED = re.compile(r"(?:line_completion_)?(rg\d*|oracle)_(\w+)")
+_PUBLISHED = re.compile(r"(?:line_completion_)?(rg\d*|oracle)_([\w-]+)")
 
 
 class Setting(NamedTuple):
@@ -24,11 +26,13 @@ class Setting(NamedTuple):
         context: One of `CONTEXTS`; the name of the setting where that says nothing of it.
         retriever: Empty for none, and where it is not known.
         decoding: `greedy`, or how else, such as `nucleus+fim`.
+        name: The name of the setting of the context.
     """
 
     context: str
     retriever: str
     decoding: str
+    name: str
 
 
 def response_setting(context: str, decoding: str, *, fim: bool) -> str:
@@ -55,10 +59,10 @@ def setting_named(name: str, retrievers: Mapping[str, tuple[str, bool]]) -> Sett
     decoding = name.removeprefix(base).strip("+") or GREEDY
     if base in retrievers:
         retriever, with_reference = retrievers[base]
-        return Setting(WITH_REFERENCE if with_reference else RETRIEVED, retriever, decoding)
+        return Setting(WITH_REFERENCE if with_reference else RETRIEVED, retriever, decoding, base)
     if base in (IN_FILE, "line_completion"):
-        return Setting(IN_FILE, "", decoding)
+        return Setting(IN_FILE, "", decoding, base)
     found = _PUBLISHED.fullmatch(base)
     if found is not None:
-        return Setting(WITH_REFERENCE if found[1] == "oracle" else RETRIEVED, found[2], decoding)
-    return Setting(base, "", decoding)
+        return Setting(WITH_REFERENCE if found[1] == "oracle" else RETRIEVED, found[2], decoding, base)
+    return Setting(base, "", decoding, base)

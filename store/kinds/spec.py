@@ -111,6 +111,8 @@ class RecordSpec:
         joined_by: The column by which a response finds its item where it does not name it; empty for none.
         joined_within: The column whose value the item must share to be found so, where the response has a
             field of that name; case does not count. Empty for none.
+        joined_ends: The column with which the field of that name of a response must end, or the reverse,
+            where it has one. Empty for none.
         judged_columns: Those of the columns that are judged, the first one that holds something, where an
             item has no response and its questions are about responses; empty where the item itself is judged.
         hidden: Those of the columns that name models or sets, and stay empty in packets of those who may not
@@ -129,6 +131,7 @@ class RecordSpec:
     responses: bool = True
     joined_by: str = ""
     joined_within: str = ""
+    joined_ends: str = ""
     judged_columns: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     flat: bool = False
@@ -142,10 +145,11 @@ class RecordSpec:
             *self.hidden,
             self.joined_by,
             self.joined_within,
+            self.joined_ends,
         }
         if not named <= {"", *self.columns}:
             raise ValueError(f"{', '.join(sorted(named - {'', *self.columns}))}: no column of {self.table!r}")
-        for name in filter(None, (self.joined_by, self.joined_within)):
+        for name in filter(None, (self.joined_by, self.joined_within, self.joined_ends)):
             if self.columns[name] != "text":
                 raise ValueError(f"{self.table!r} is joined by {name!r}, which is no text")
         if not self.texts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from store.analysis.completions import (
     ScoredCompletion,
     by_group,
     completion_figures,
+    count_waiting,
     gain_lines,
     group_scores,
     locations,
@@ -79,10 +80,13 @@ def read_completion(connection: Connection, options: Options) -> CompletionRepor
     if not figures.completions:
         languages = ", ".join(SHOWN[name] for name in LANGUAGES)
         other = f" {pluralize(figures.left_out, 'completion')} in others." if figures.left_out else ""
+        waiting = count_waiting(connection)
+        wait = f" {pluralize(waiting, 'completion')} wait for their tasks." if waiting else ""
+        what = "the tasks" if waiting else "predictions"
         raise WorkbenchError(
             "No completions",
-            f"No model has completed a task in {languages}.{other}",
-            "Import predictions: workbench import WORKSPACE FILE",
+            f"No model has completed a task in {languages}.{other}{wait}",
+            f"Import {what}: workbench import WORKSPACE FILE",
         )
     groups = by_group(figures)
     return CompletionReport(
@@ -102,7 +106,7 @@ def completion_fields(found: CompletionReport, options: Options) -> dict[str, An
             {
                 "model": one.group.model,
                 "billions": size_of(one.group.model),
-                **one.group.setting._asdict(),
+                **_setting_fields(one.group.setting),
                 "language": one.group.language,
                 "n": one.n,
                 "repositories": one.repositories,
@@ -117,14 +121,15 @@ def completion_fields(found: CompletionReport, options: Options) -> dict[str, An
         "gains": [json_fields(one) for one in found.gains],
         "overlap": [json_fields(one) for one in found.overlap],
         "context": [
-            {"language": one.language, **one.setting._asdict(), **_shares(one)} for one in found.context
+            {"language": one.language, **_setting_fields(one.setting), **_shares(one)}
+            for one in found.context
         ],
         "rows": [
             {
                 "item": one.item,
                 "language": one.language,
                 "model": one.model,
-                **one.setting._asdict(),
+                **_setting_fields(one.setting),
                 "trial": one.trial,
                 **{name: getattr(one.scores, name) for name in MEASURES},
                 "overlap": one.overlap,
@@ -132,6 +137,11 @@ def completion_fields(found: CompletionReport, options: Options) -> dict[str, An
             for one in found.rows
         ],
     }
+
+
+def _setting_fields(setting: Setting) -> dict[str, str]:
+    fields = setting._asdict()
+    return {**{name: fields[name] for name in ("context", "retriever", "decoding")}, "setting": setting.name}
 
 
 def _shares(one: Locations) -> dict[str, float | int | None]:
@@ -143,29 +153,42 @@ def completion_report(found: CompletionReport, options: Options) -> Report:
     """Return the report as tables."""
     languages = [name for name in LANGUAGES if any(one.group.language == name for one in found.groups)]
     left = f" · left out: {found.left_out:,} in other languages" if found.left_out else ""
+    named = _naming([*(one.group.setting for one in found.groups), *(one.setting for one in found.context)])
     return Report(
         caption=(
             f"{pluralize(sum(one.n for one in found.groups), 'completion')} of "
             f"{pluralize(len({one.group.model for one in found.groups}), 'model')}{left}",
             "In percent · EM exact match · ES edit similarity (difflib) · id: of identifiers alone · "
-            "95 % intervals: bootstrap over repositories",
+            "95 % intervals over repositories: by bootstrap, Wilson's where none or all are exact",
         ),
         command=("completion", *options.arguments()),
         tables=filled(
-            _scores(found.groups, languages, "Code match", {"EM": "em", "ES": "es"}),
-            _scores(found.groups, languages, "Identifier match", {"EM": "id_em", "F1": "id_f1"}),
-            *(_intervals(found.groups, language) for language in languages),
+            _scores(found.groups, languages, "Code match", {"EM": "em", "ES": "es"}, named),
+            _scores(found.groups, languages, "Identifier match", {"EM": "id_em", "F1": "id_f1"}, named),
+            *(_intervals(found.groups, language, named) for language in languages),
             *(_gains(found.gains, language) for language in languages),
-            _by_size(found.groups),
+            _by_size(found.groups, named),
             _overlap(found.overlap),
-            _context(found.context),
+            _context(found.context, named),
         ),
     )
 
 
-def _named(setting: Setting) -> str:
-    by = f" {setting.retriever}" if setting.retriever else ""
-    return f"{setting.context}{by}{_decoded(setting.decoding)}"
+Named = Callable[["Setting"], str]
+"""Gives the words for a setting."""
+
+
+def _naming(settings: Iterable[Setting]) -> Named:
+    """Return what names settings: by their own names where several have the same context and retriever."""
+    known = set(settings)
+    several = {one[:2] for one in known if len({other.name for other in known if other[:2] == one[:2]}) > 1}
+
+    def named(setting: Setting) -> str:
+        by = f" {setting.retriever}" if setting.retriever else ""
+        own = f" ({setting.name})" if setting[:2] in several else ""
+        return f"{setting.context}{by}{own}{_decoded(setting.decoding)}"
+
+    return named
 
 
 def _decoded(decoding: str) -> str:
@@ -173,7 +196,11 @@ def _decoded(decoding: str) -> str:
 
 
 def _scores(
-    groups: Sequence[GroupScores], languages: Sequence[str], title: str, measures: Mapping[str, str]
+    groups: Sequence[GroupScores],
+    languages: Sequence[str],
+    title: str,
+    measures: Mapping[str, str],
+    named: Named,
 ) -> Table:
     """Return a row for each model and setting, and columns for each language."""
     by_row: dict[tuple[str, Setting], dict[str, GroupScores]] = {}
@@ -186,12 +213,13 @@ def _scores(
             for language in languages
             for name in measures.values()
         ]
-        rows.append(Row((model, _named(setting), *cells)))
+        n = counted(sum(one.n for one in own.values()))
+        rows.append(Row((model, named(setting), n, *cells)))
     columns = (f"{SHOWN[language]} {short}" for language in languages for short in measures)
-    return Table(("model", "context", *columns), tuple(rows), title, names=2)
+    return Table(("model", "context", "n", *columns), tuple(rows), title, names=2)
 
 
-def _intervals(groups: Sequence[GroupScores], language: str) -> Table:
+def _intervals(groups: Sequence[GroupScores], language: str, named: Named) -> Table:
     """Return the exact match in a language with its intervals; the tables of all languages have one scale."""
     ends = (end for one in groups for end in (one.means["em"], one.intervals["em"].high) if end is not None)
     rows = []
@@ -199,7 +227,7 @@ def _intervals(groups: Sequence[GroupScores], language: str) -> Table:
         of = one.intervals["em"]
         cells = (counted(one.n), number(one.means["em"]), interval(of.low, of.high))
         drawn = (of.low, one.means["em"], of.high)
-        rows.append(Row((one.group.model, _named(one.group.setting), *cells), drawn))
+        rows.append(Row((one.group.model, named(one.group.setting), *cells), drawn))
     return Table(
         ("model", "context", "n", "EM", "95 % interval"),
         tuple(rows),
@@ -216,28 +244,31 @@ def _gains(lines: Sequence[GainLine], language: str) -> Table:
     contexts = [name for name in CONTEXTS if any(gain.name == name for one in own for gain in one.gains)]
     columns = ["model", "tasks"]
     for name in contexts:
-        columns += [name] if name == contexts[0] else ["gained", "lost", name]
+        columns += [name] if name == contexts[0] else ["change", name]
     rows = []
+    several = {
+        name for name in contexts if len({one.settings[name] for one in own if name in one.settings}) > 1
+    }
     for one in own:
         by_context = {gain.name: gain for gain in one.gains}
         cells: list[Cell | str] = []
         for name in contexts:
             gain = by_context.get(name)
             if name != contexts[0]:
-                cells += _change(gain)
+                cells.append(_change(gain))
             cells.append(Cell(NONE) if gain is None else counted(gain.correct))
-        model = " · ".join(filter(None, (one.model, f"{one.retriever}{_decoded(one.decoding)}")))
+        own_names = [one.settings[name] for name in contexts if name in several and name in one.settings]
+        model = " · ".join(filter(None, (one.model, f"{one.retriever}{_decoded(one.decoding)}", *own_names)))
         rows.append(Row((model, counted(one.tasks), *cells)))
     return Table(tuple(columns), tuple(rows), f"Completed exactly, {SHOWN[language]}")
 
 
-def _change(gain: Gain | None) -> tuple[str, str]:
-    if gain is None or gain.gained is None:
-        return "", ""
-    return f"+{gain.gained:,}", f"-{gain.lost:,}"
+def _change(gain: Gain | None) -> str:
+    """Return what was gained and lost."""
+    return "" if gain is None or gain.gained is None else f"+{gain.gained:,} -{gain.lost:,}"
 
 
-def _by_size(groups: Sequence[GroupScores]) -> Table | None:
+def _by_size(groups: Sequence[GroupScores], named: Named) -> Table | None:
     """Return the exact match of models whose names tell their sizes, the smallest first (Figure 4)."""
     sized = sorted(
         (one for one in groups if size_of(one.group.model) is not None),
@@ -249,15 +280,22 @@ def _by_size(groups: Sequence[GroupScores]) -> Table | None:
         Row(
             (
                 f"{size_of(one.group.model):g}B",
-                f"{one.group.model} · {_named(one.group.setting)} · {SHOWN[one.group.language]}",
+                # What differs most comes first: long names are cut.
+                f"{named(one.group.setting)} · {SHOWN[one.group.language]} · {one.group.model}",
                 number(one.means["em"]),
             ),
-            one.means["em"] / 100,
+            one.means["em"],
         )
         for one in sized
     )
+    most = max(one.means["em"] for one in sized)
     return Table(
-        ("size", "completions", "EM"), rows, "Exact match by size of the model", names=2, drawn="exact match"
+        ("size", "completions", "EM"),
+        rows,
+        "Exact match by size of the model",
+        names=2,
+        scale=(0.0, 10.0 * ceil(max(10.0, most) / 10)),
+        drawn="exact match in percent",
     )
 
 
@@ -275,7 +313,7 @@ def _overlap(bins: Sequence[OverlapBin]) -> Table | None:
     return Table(
         ("in the context", "n", "share", "id EM"),
         rows,
-        "Exact identifiers by the share of the reference's identifiers that the context has",
+        "Exact identifiers by the share of the reference's that the context has, of all models and contexts",
         drawn="exact match of identifiers",
     )
 
@@ -286,11 +324,11 @@ def _share_named(one: OverlapBin) -> str:
     return f"over {100 * one.over:.0f} to {100 * one.upto:.0f} %"
 
 
-def _context(found: Sequence[Locations]) -> Table:
+def _context(found: Sequence[Locations], named: Named) -> Table:
     rows = tuple(
         Row(
             (
-                " · ".join(filter(None, (SHOWN[one.language], _named(one.setting)))),
+                " · ".join(filter(None, (SHOWN[one.language], named(one.setting)))),
                 counted(one.n),
                 *(
                     number(value, 1)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from store.errors import ExportFailed
 from store.formatting import pluralize
+from store.ingest.completions import PredictionFile
+from store.json_fields import json_fields
+from store.kinds.completion_settings import CONTEXTS, setting_named
 from store.measures.completion import MEASURES
+from store.new_file import write_new
 from store.reports.value import Report, Row, Table, counted, facts, filled, number
 
 if TYPE_CHECKING:
-    from store.ingest.completions import PredictionFile
     from store.measures.completion import CompletionScores, Gain
 
 CAPTION = (
@@ -22,26 +25,77 @@ CAPTION = (
 )
 
 
+Chain = tuple[str, int, Sequence["Gain"]]
+"""The model of files that are compared, the tasks that all of them have, and what each gains and loses."""
+
+
+def compared(files: Sequence[PredictionFile]) -> list[tuple[str, list[PredictionFile]]]:
+    """Return which files are compared with each other, each with the one before it, and of which model.
+
+    Where all say their context, those of a model are, in the order of Table 3; otherwise all as given.
+    """
+    contexts = [setting_named(one.setting, {}).context if one.setting else "" for one in files]
+    if not set(contexts) <= set(CONTEXTS):
+        return [("", list(files))] if len(files) > 1 else []
+    by_model = defaultdict[str, list[tuple[int, PredictionFile]]](list)
+    for one, context in zip(files, contexts, strict=True):
+        by_model[one.model].append((CONTEXTS.index(context), one))
+    chains = {
+        model: [one for _, one in sorted(own, key=lambda each: each[0])] for model, own in by_model.items()
+    }
+    return [(model, chain) for model, chain in chains.items() if len(chain) > 1]
+
+
+def gain_fields(chains: Sequence[Chain]) -> dict[str, Any]:
+    """Return gains and losses as JSON: of several models those of each."""
+    told = [
+        {"model": model, "tasks": tasks, "gains": [json_fields(line) for line in lines]}
+        for model, tasks, lines in chains
+    ]
+    if len(told) > 1:
+        return {"models": told}
+    return {name: told[0][name] for name in ("tasks", "gains")} if told else {}
+
+
+_SHORT = {
+    "em": "EM",
+    "es": "ES",
+    "es_levenshtein": "ES lev.",
+    "es_rapidfuzz": "ES rapid.",
+    "id_em": "id EM",
+    "id_precision": "precision",
+    "id_recall": "recall",
+    "id_f1": "F1",
+}
+"""The measures as headings, where files are rows."""
+
+
 def completion_files_report(
-    files: Sequence[PredictionFile],
-    means: Mapping[str, Mapping[str, float]],
-    tasks: int,
-    lines: Sequence[Gain],
+    files: Sequence[PredictionFile], means: Mapping[str, Mapping[str, float]], chains: Sequence[Chain]
 ) -> Report:
     """Return the scores of files as a report.
 
     Args:
         files: The files.
         means: By file, the means of the measures in percent.
-        tasks: The tasks that all files have, where there are several.
-        lines: What each file gains and loses; empty for one file.
+        chains: What files gain and lose.
     """
-    columns = ("measure", *(one.name for one in files))
-    rows = [Row(("completions", *(counted(len(one.rows)) for one in files)))]
-    rows += [
-        Row((words, *(number(means[one.name].get(name)) for one in files)))
-        for name, words in MEASURES.items()
-    ]
+    caption: tuple[str, ...] = CAPTION
+    columns: tuple[str, ...]
+    if len(files) == 1:
+        columns = ("measure", files[0].name)
+        rows = [Row(("completions", counted(len(files[0].rows))))]
+        rows += [Row((words, number(means[files[0].name].get(name)))) for name, words in MEASURES.items()]
+    else:
+        columns = ("file", "n", *_SHORT.values())
+        rows = [
+            Row((one.name, counted(len(one.rows)), *(number(means[one.name].get(name)) for name in _SHORT)))
+            for one in files
+        ]
+        caption = (
+            *CAPTION,
+            "ES by difflib, Levenshtein and RapidFuzz · precision, recall and F1 of identifiers",
+        )
     left_out = facts(
         (
             *(
@@ -57,12 +111,11 @@ def completion_files_report(
         ),
         "Not scored",
     )
-    return Report(
-        CAPTION, (), filled(Table(columns, tuple(rows), "Scores"), gains_table(tasks, lines), left_out)
-    )
+    gained = (gains_table(*chain) for chain in chains)
+    return Report(caption, (), filled(Table(columns, tuple(rows), "Scores"), *gained, left_out))
 
 
-def gains_table(tasks: int, lines: Sequence[Gain]) -> Table:
+def gains_table(model: str, tasks: int, lines: Sequence[Gain]) -> Table:
     """Return how many tasks are completed exactly, and what each setting gained and lost (Table 3)."""
     return Table(
         ("setting", "exact", "gained", "lost"),
@@ -70,7 +123,7 @@ def gains_table(tasks: int, lines: Sequence[Gain]) -> Table:
             Row((one.name, counted(one.correct), _signed(one.gained, "+"), _signed(one.lost, "-")))
             for one in lines
         ),
-        f"Completed exactly, of {pluralize(tasks, 'task')} that all have",
+        f"{model + ': c' if model else 'C'}ompleted exactly, of {pluralize(tasks, 'task')} that all have",
     )
 
 
@@ -86,15 +139,13 @@ def write_rows(
     Raises:
         ExportFailed: The file cannot be written.
     """
-    try:
-        with path.open("w", encoding="utf-8") as out:
-            for one in files:
-                of_file = {"file": one.name} if len(files) > 1 else {}
-                for row, found in zip(one.rows, scores[one.name], strict=True):
-                    fields = asdict(found) | {"es_rapidfuzz": round(found.es_rapidfuzz, 6)}
-                    written = {**of_file, "row_in_part": row.number, "groundtruth": row.reference, **fields}
-                    out.write(json.dumps(written, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise ExportFailed(
-            "Cannot write file", f"{path}: {error.strerror or error}.", "Name another one: --rows OUT"
-        ) from error
+
+    def write(out: IO[bytes]) -> None:
+        for one in files:
+            of_file = {"file": one.name} if len(files) > 1 else {}
+            for row, found in zip(one.rows, scores[one.name], strict=True):
+                fields = asdict(found) | {"es_rapidfuzz": round(found.es_rapidfuzz, 6)}
+                written = {**of_file, "row_in_part": row.number, "groundtruth": row.reference, **fields}
+                out.write(json.dumps(written, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+
+    write_new(path, write)

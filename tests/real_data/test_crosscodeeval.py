@@ -23,6 +23,7 @@ def test_every_published_score(shared_data, tmp_path, workbench, language):
     rows = tmp_path / "rows.jsonl"
     compared = 0
     for file in files:
+        rows.unlink(missing_ok=True)
         told = workbench(
             "measure", "completion", *tasks, file, "--language", language, "--rows", rows, "--json"
         ).json()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback_models import LoopbackModels, Raw, Slow, Status, Texts
+from loopback_models import LoopbackModels, Raw, Refusal, Slow, Status, Texts
 
 from agents.llm.plain_text import CHARACTERS_PER_TOKEN, Continuation, Continuations, cut, unfenced
 from agents.llm.protocol import PlainText
@@ -132,9 +132,79 @@ def test_chats_that_know_no_samples_are_asked_one_by_one(
     nucleus = ("complete", study, "--setting", "in-file", "--decoding", "nucleus", "--concurrency", "1")
     assert workbench(*nucleus, "--model", "openai:chat", "--json").json()["requests"] == 11
     assert [text for *_, text in responses(study, workbench)] == ["guess_2()", "guess_7()"]
-    assert workbench(*nucleus, "--model", "anthropic:chat", "--json").json()["requests"] == 10
+    # A service that refuses one request for another reason is still asked for samples.
+    server.script = lambda seen, _: Status(400, "maximum context length") if "n" in seen.body else "late()"
+    refused = workbench(*nucleus, "--model", "openai:other", "--json").json()
+    assert refused["causes"] == {"bad_request": 2}
+    assert all("n" in seen.body for seen in server.requests[-2:])
+
+
+def test_a_service_that_takes_no_temperature_decodes_in_its_own_way(
+    study: Path, server: LoopbackModels, workbench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.script = lambda seen, number: f"```python\nguess_{number}()\n```"
+    complete = ("complete", study, "--setting", "in-file", "--concurrency", "1")
+    sampled = workbench(*complete, "--model", "anthropic:chat", "--decoding", "nucleus", "--json").json()
+    assert (sampled["requests"], sampled["causes"]) == (0, {"bad_request": 2})
+    assert workbench(*complete, "--model", "anthropic:chat", "--json").json()["requests"] == 2
     assert "[[" not in server.requests[-1].text
     assert task(2)["prompt"] in server.requests[-1].text
+    monkeypatch.setenv("WORKBENCH_MODELS__TEMPERATURE", "default")
+    assert workbench(*complete, "--model", "openai:reasons", "--json").json()["requests"] == 2
+    assert "temperature" not in server.requests[-1].body
+    assert {setting for _, _, setting, _ in responses(study, workbench)} == {"in-file+default"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        (Refusal("I will not."), "refused"),
+        ("", "malformed"),
+    ],
+)
+def test_a_chat_that_declines_has_completed_nothing(
+    study: Path, server: LoopbackModels, workbench: Any, reply: Any, cause: str
+) -> None:
+    server.script = lambda seen, number: reply
+    told = workbench("complete", study, "--setting", "in-file", "--model", "openai:chat", "--json").json()
+    assert (told["job"]["done"], told["causes"]) == (0, {cause: 2})
+    assert not responses(study, workbench)
+
+
+def test_fewer_samples_than_wanted_are_none(study: Path, server: LoopbackModels, workbench: Any) -> None:
+    def script(seen: Any, number: int) -> Any:
+        return Status(400, "no") if number == 3 else Texts([(f"guess_{number}()", -1.0)])
+
+    server.script = script
+    nucleus = ("complete", study, "--setting", "in-file", "--decoding", "nucleus", "--concurrency", "1")
+    told = workbench(*nucleus, "--model", "completions:star-7b", "--limit", "1", "--json").json()
+    assert told["causes"] == {"bad_request": 1}
+    assert not responses(study, workbench)
+
+
+def test_seeds_of_samples_differ(
+    study: Path, server: LoopbackModels, workbench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_MODELS__SEED", "7")
+    server.script = lambda seen, number: Texts([(f"guess_{number}()", -1.0)])
+    nucleus = ("complete", study, "--setting", "in-file", "--decoding", "nucleus", "--limit", "1")
+    workbench(*nucleus, "--model", "completions:star-7b", "--json")
+    assert [seen.body["seed"] for seen in server.requests] == [7, 8, 9, 10, 11]
+
+
+def test_completions_of_two_runs_are_not_mixed(
+    study: Path, server: LoopbackModels, workbench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = ("complete", study, "--setting", "in-file", "--model", "completions:star-7b", "--json")
+    assert workbench(*complete, "--limit", "1").json()["state"] == "done"
+    sent = len(server.requests)
+    # The same model at another address may be another one.
+    address = os.environ["OPENAI_BASE_URL"]
+    monkeypatch.setenv("OPENAI_BASE_URL", address.replace("127.0.0.1", "localhost"))
+    told = workbench(*complete)
+    assert told.code != 0
+    assert len(server.requests) == sent
+    assert len(responses(study, workbench)) == 1
 
 
 def test_filling_in_the_middle(study: Path, server: LoopbackModels, workbench: Any) -> None:
@@ -244,7 +314,9 @@ def test_what_cannot_be_completed(
     more.write_text(json.dumps(task(3, chunks=False)) + "\n")
     workbench("import", study, more)
     told = workbench("complete", study, *model, "rg1", "--json").json()
-    assert (told["job"]["done"], told["job"]["failed"]) == (2, 1)
+    assert (told["job"]["done"], told["job"]["failed"], told["asked"]["left_out"]) == (2, 0, 1)
+    estimated = ("complete", study, "--model", "completions:other", "--setting", "rg1", "--estimate")
+    assert workbench(*estimated, "--json").json()["pairs"] == 2
 
 
 def test_a_killed_run_goes_on_where_it_stopped(

@@ -154,5 +154,62 @@ def test_files_that_cannot_be_scored(tasks: Path, tmp_path: Path, workbench: Any
     assert "whose prompt is not known" in refused(alone)["message"]
     broken = written(tmp_path / "broken.jsonl", {"groundtruth": "h(1)", "prediction": 5})
     assert "broken.jsonl:1" in refused(tasks, broken)["message"]
-    told = workbench("measure", "completion", alone, "--language", "java", "--rows", tmp_path, "--json")
-    assert told.json()["error"]["title"] == "Cannot write file"
+    assert "given twice" in refused(tasks, alone, alone)["message"]
+    # Nothing that is there is replaced.
+    before = alone.read_text()
+    told = workbench("measure", "completion", alone, "--language", "java", "--rows", alone, "--json")
+    assert told.json()["error"]["title"] == "Already there"
+    assert alone.read_text() == before
+
+
+def test_rows_of_another_language_model_or_setting(tasks: Path, tmp_path: Path, workbench: Any) -> None:
+    mixed = written(
+        tmp_path / "mixed.jsonl",
+        {"groundtruth": "f();", "prediction": "f();", "language": "java", "model": "A"},
+        {"groundtruth": "f();", "prediction": "g();", "language": "Java", "model": "B"},
+        {"groundtruth": "f();", "prediction": "f();", "language": "csharp", "model": "A"},
+        {"task_id": "project_cc_python/1", "pred": "f(1)", "model": "A"},
+    )
+    told = workbench("measure", "completion", mixed, "--language", "java", "--json").json()
+    assert {name: one["em"] for name, one in told["files"].items()} == {
+        "mixed.jsonl · A": 100,
+        "mixed.jsonl · B": 0,
+    }
+    assert told["files"]["mixed.jsonl · A"]["not_scored"] == {"in another language": 2}
+
+
+def test_files_of_several_models_are_compared_by_model(tmp_path: Path, workbench: Any) -> None:
+    def file(model: str, setting: str, *predictions: str) -> Path:
+        rows = [{"groundtruth": f"f{n}();", "prediction": one} for n, one in enumerate(predictions)]
+        return written(tmp_path / f"java.{model}.line_completion{setting}.jsonl", *rows)
+
+    files = [
+        file("A", "", "f0();", "no();"),
+        file("A", "_oracle_bm25", "f0();", "f1();"),
+        file("A", "_rg1_bm25", "no();", "f1();"),
+        file("B", "", "no();", "no();"),
+        file("B", "_rg1_bm25", "f0();", "no();"),
+    ]
+    told = workbench("measure", "completion", *files, "--language", "java", "--json").json()
+    first, second = told["models"]
+    assert [(one["correct"], one["gained"], one["lost"]) for one in first["gains"]] == [
+        (1, None, None),
+        (1, 1, 1),
+        (2, 1, 0),
+    ]
+    assert (second["model"], [one["correct"] for one in second["gains"]]) == ("B", [0, 1])
+    printed = workbench("measure", "completion", *files, "--language", "java").out
+    assert "A: completed exactly, of 2 tasks that all have" in printed
+
+
+def test_equal_references_are_told_apart_by_their_prompts(tmp_path: Path, workbench: Any) -> None:
+    rows = [
+        {"label": "f(1)", "prompt": f"{name} = ", "prediction": text}
+        for name, text in (("a", "f(1)\n"), ("b", "no\n"))
+    ]
+    files = [written(tmp_path / f"{number}.jsonl", *own) for number, own in enumerate((rows, rows[::-1]))]
+    told = workbench("measure", "completion", *files, "--language", "python", "--json").json()
+    assert [(one["correct"], one["gained"], one["lost"]) for one in told["gains"]] == [
+        (1, None, None),
+        (1, 0, 0),
+    ]

@@ -18,6 +18,7 @@ from store.kinds.completion_settings import Setting, setting_named
         ("line_completion", ("in-file", "", "greedy")),
         ("line_completion_rg1_bm25", ("retrieval", "bm25", "greedy")),
         ("line_completion_oracle_unixcoder", ("retrieval w/ ref.", "unixcoder", "greedy")),
+        ("line_completion_oracle_openai-ada", ("retrieval w/ ref.", "openai-ada", "greedy")),
         ("rg1_bm25+fim", ("retrieval", "bm25", "fim")),
         ("in-file+nucleus+fim", ("in-file", "", "nucleus+fim")),
         ("ours", ("retrieval", "minilm", "greedy")),
@@ -27,7 +28,8 @@ from store.kinds.completion_settings import Setting, setting_named
     ],
 )
 def test_what_settings_say(name: str, setting: tuple[str, ...]) -> None:
-    assert setting_named(name, {"ours": ("minilm", False), "best": ("bm25", True)}) == Setting(*setting)
+    retrievers = {"ours": ("minilm", False), "best": ("bm25", True)}
+    assert setting_named(name, retrievers) == Setting(*setting, name.partition("+")[0])
 
 
 def test_sizes_and_words_in_names() -> None:
@@ -147,8 +149,44 @@ def test_scores_by_context(study: Path, workbench: Any) -> None:
     ]
     assert len(told["rows"]) == sum(one["n"] for one in told["completions"])
     printed = workbench("report", study, "completion").out
-    for words in ("Java EM", "retrieval bm25", "Completed exactly, Python", "7B", "over 25 to 50 %"):
+    for words in ("Java EM", "retrieval bm25", "+2 -1", "Completed exactly, Python", "7B", "over 25 to 50 %"):
         assert words in printed
+
+
+def test_settings_of_one_retriever_stay_apart(study: Path, tmp_path: Path, workbench: Any) -> None:
+    rows = [
+        {
+            "task_id": f"project_cc_python/{number}",
+            "pred": f"till.open_{number}(drawer);\n",
+            "model": "Star-1B",
+            "setting": "rg2_bm25",
+        }
+        for number in (1, 2, 3, 4)
+    ]
+    path = tmp_path / "rg2.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    workbench("import", study, path)
+    told = workbench("report", study, "completion", "--json").json()
+    found = {one["setting"]: one["em"] for one in told["completions"] if one["context"] == "retrieval"}
+    assert found == {"line_completion_rg1_bm25": 50, "rg2_bm25": 100}
+    lines = {one["settings"]["retrieval"]: one["gains"] for one in told["gains"]}
+    assert [one["correct"] for one in lines["rg2_bm25"]] == [1, 4, 2]
+    assert [one["correct"] for one in lines["line_completion_rg1_bm25"]] == [1, 2, 2]
+    printed = workbench("report", study, "completion").out
+    assert "retrieval bm25 (rg2_bm25)" in printed
+
+
+def test_a_row_with_another_prompt_is_of_another_task(study: Path, tmp_path: Path, workbench: Any) -> None:
+    path = tmp_path / "own.jsonl"
+    label = task(1)["groundtruth"]
+    rows = [
+        {"prompt": prompt, "label": label, "prediction": label, "model": model}
+        for model, prompt in (("same", "x = "), ("with-context", "# more\nx = "), ("other", "z(\n"))
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    workbench("import", study, path)
+    told = workbench("report", study, "completion", "--json").json()
+    assert {one["model"] for one in told["completions"]} == {"Star-1B", "Star-7B", "same", "with-context"}
 
 
 def test_many_completions_are_scored_apart(

@@ -13,7 +13,7 @@ from construction_projects import NAMES, PROJECTS, write_project
 from agents.construction.csharp_files import empty_types
 from agents.construction.places import Place
 from agents.construction.python_files import Modules, empty_imports
-from agents.construction.syntax import parsed, python_statement
+from agents.construction.syntax import python_statement
 from agents.construction.tasks import (
     AGAIN,
     AT_NAME,
@@ -28,6 +28,7 @@ from agents.construction.tasks import (
     first_of_each,
     tasks_of,
 )
+from agents.repositories.syntax import parsed
 from store.errors import ImportFailed
 
 BODY = "".join(f"x{number} = {number}\n" for number in range(12))

@@ -103,6 +103,7 @@ OF_ONE_KIND = (
     "store/rankings/",
     "store/export/content.py",
     "store/ingest/votes.py",
+    "store/analysis/completions.py",
     "store/ingest/completions.py",
     "store/studies/comparing.py",
     "store/analysis/preferences.py",

@@ -222,15 +222,21 @@ def test_what_cannot_be_retrieved(study: Path, homes: Path, tmp_path: Path, work
             "python",
             {
                 "src/shop/main.py": "import os, shop.till as t\nfrom . import paint\nfrom ..lib.box import (Box,\n x)\n"
-                "from shop.deep import inner\n",
+                "from shop.deep import (\n    inner,\n)\nimport json; import pkg.util\n'import nothing'\n",
                 "src/shop/till.py": "",
                 "src/shop/paint.py": "",
                 "src/lib/box.py": "",
                 "src/shop/deep/inner.py": "",
                 "src/shop/os2.py": "",
                 "lib/box.py": "",
+                "tests/json.py": "",
+                "src/pkg/util.py": "",
+                "src/nothing.py": "",
             },
-            {"src/shop/till.py", "src/shop/paint.py", "src/lib/box.py", "src/shop/deep/inner.py"},
+            {
+                *("src/shop/till.py", "src/shop/paint.py", "src/lib/box.py", "src/shop/deep/inner.py"),
+                "src/pkg/util.py",
+            },
         ),
         (
             "java",

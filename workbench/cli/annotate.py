@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from agents.jobs.limits import LimitSettings
     from agents.jobs.report import JobReport
+    from agents.pipelines.spec import AgentsPart
     from agents.settings import JobSettings
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
@@ -140,6 +141,8 @@ def annotate_command(
     Ctrl-C stops it; the same command goes on where it stopped. A budget is that of the run, all its jobs
     together: when it is reached, the command ends with exit code 3, and goes on when it is given more.
     """
+    from agents.pipelines.registry import agents_part
+    from store.formatting import pluralize
     from store.policy.scope import Shows
     from store.record.raters import register_kinds
     from workbench.cli.items import find_kind
@@ -216,6 +219,10 @@ def annotate_command(
             "strata": None if sample is None else sample.strata_as_json(),
         }
         jobs = [replace(job, item_ids=drawn, missing_at=missing_at, options=options or {}) for job in jobs]
+        left_out = 0
+        if (part := agents_part(kind)).eligible is not None:
+            jobs, left_out = _eligible(opened, part, jobs)
+            asked["left_out"] = left_out
         # Before hours of work, and each report after its own.
         if not as_json:
             print_strata(sample)
@@ -232,8 +239,40 @@ def annotate_command(
     return job_answer(
         {"runs": fields} if len(jobs) > 1 else fields[0],
         reports,
-        notes=[f"Not begun: {', '.join(left)}."] if left else [],
+        notes=[
+            *([f"Not begun: {', '.join(left)}."] if left else []),
+            *([f"Left out: {pluralize(left_out, 'item')} without what the run needs."] if left_out else []),
+        ],
     )
+
+
+def _eligible(
+    opened: OpenWorkspace, part: AgentsPart, jobs: Sequence[JobSettings]
+) -> tuple[list[JobSettings], int]:
+    """Return jobs for the items that they can work on, and how many of those wanted were left out.
+
+    Raises:
+        WorkbenchError: There are none.
+    """
+    from store.formatting import pluralize
+    from store.queries.queue import items_by_kind
+
+    found, left_out = [], 0
+    for job in jobs:
+        with opened.reading() as connection:
+            can = part.eligible(connection, job.configuration()) if part.eligible else ()
+        among = set(can)
+        wanted = list(can) if job.item_ids is None else [one for one in job.item_ids if one in among]
+        of = items_by_kind(opened).get(part.kind, 0) if job.item_ids is None else len(job.item_ids)
+        if of and not wanted:
+            raise WorkbenchError(
+                "Nothing to do",
+                f"None of {pluralize(of, 'item')} has what the run needs.",
+                "See what they have: workbench items",
+            )
+        left_out += of - len(wanted)
+        found.append(replace(job, item_ids=wanted))
+    return found, left_out
 
 
 _NOT_OF_PAIRS = ("agents", "kind", "source", "sample_queries", "stratify", "sandbox", "repairs")
@@ -254,9 +293,17 @@ class DecodingName(StrEnum):
 
 
 @command
-@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "sample_pairs", "seed"))
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "model", "sample_pairs", "seed"))
 def complete_command(
     *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="completions:NAME, openai:NAME, anthropic:NAME, or transformers:FOLDER on this machine.",
+        ),
+    ] = None,
     setting: Annotated[
         str,
         typer.Option(
@@ -283,7 +330,7 @@ def complete_command(
     transformers:FOLDER, on this machine. Ctrl-C stops it; the same command goes on where it stopped.
     """
     options = {"setting": setting, "decoding": decoding.value, "fim": "fim" if fim else ""}
-    annotate_command(kind="completion", agents=["complete"], options=options, **given)
+    annotate_command(kind="completion", agents=["complete"], model=model, options=options, **given)
 
 
 def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:

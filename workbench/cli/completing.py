@@ -180,4 +180,12 @@ def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:
     before = f", {found.known:,} had it before" if found.known else ""
     lines = [f"{of}: context of {found.retrieved:,} by {found.retriever}, under {found.setting}{before}."]
     lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
+    if found.missing:
+        more = f" and {len(found.missing) - _NAMED:,} more" if len(found.missing) > _NAMED else ""
+        lines.append(f"  not found: {', '.join(found.missing[:_NAMED])}{more}")
+    lines += [f"  {name} was read as it is on disk: {why}" for name, why in found.on_disk.items()]
     return [*lines, f"Read it: workbench {workspace}"]
+
+
+_NAMED = 5
+"""Repositories that are named of those that were not found."""

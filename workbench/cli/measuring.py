@@ -236,9 +236,11 @@ def completion_command(
     """
     from store.ingest.completions import read_completions
     from store.measures.completion import gains, mean_scores, score_completion
-    from store.reports.completion_files import completion_files_report, write_rows
+    from store.reports.completion_files import compared, completion_files_report, gain_fields, write_rows
     from workbench.output import print_report
 
+    if rows is not None and rows.exists():
+        raise WorkbenchError("Already there", f"{rows} exists.", "Name another file: --rows OUT")
     read = read_completions(files, language.value)
     scores = {
         one.name: [score_completion(language.value, row.prompt, row.reference, row.text) for row in one.rows]
@@ -249,7 +251,7 @@ def completion_command(
         raise WorkbenchError(
             "Nothing to score",
             f"No completion can be scored: {why}.",
-            "Give the file of their tasks, too. Python needs the prompts.",
+            "Give the file of their tasks, too, and the language that they are in. Python needs the prompts.",
         )
     if rows is not None:
         write_rows(rows, read, scores)
@@ -258,7 +260,9 @@ def completion_command(
         one.name: {row.task: bool(found.em) for row, found in zip(one.rows, scores[one.name], strict=True)}
         for one in read
     }
-    tasks, lines = gains(exact) if len(read) > 1 else (0, [])
+    chains = [
+        (model, *gains({one.name: exact[one.name] for one in chain})) for model, chain in compared(read)
+    ]
     found = {
         one.name: {"n": len(one.rows), **means[one.name], "not_scored": dict(one.left_out)}
         | ({"tasks_without_completion": one.missing} if one.missing else {})
@@ -269,9 +273,9 @@ def completion_command(
             "measure": "completion",
             "language": language.value,
             **({"file": read[0].name, **found[read[0].name]} if len(read) == 1 else {"files": found}),
-            **({"tasks": tasks, "gains": [json_fields(line) for line in lines]} if lines else {}),
+            **gain_fields(chains),
         },
-        lambda: print_report(language.value, completion_files_report(read, means, tasks, lines)),
+        lambda: print_report(language.value, completion_files_report(read, means, chains)),
     )
 
 

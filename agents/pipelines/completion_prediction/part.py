@@ -13,6 +13,7 @@ COMPLETION = AgentsPart(
     kind="completion",
     configurations=CONFIGURATIONS,
     load=imported("store.queries.completion_tasks:completion_tasks"),
+    eligible=imported(f"{_HERE}.pipeline:eligible"),
     check=imported(f"{_HERE}.pipeline:check_setting"),
     make_pipeline=imported(f"{_HERE}.pipeline:CompletionPrediction"),
     workload=imported(f"{_HERE}.pipeline:workload"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agents.jobs.outcome import Response
@@ -17,8 +17,8 @@ from agents.pipelines.completion_prediction.configurations import (
 from agents.pipelines.spec import ExpectedRole, Workload
 from store.errors import UnknownName, WorkbenchError
 from store.formats.crosscodeeval import context_text
-from store.kinds.completion_settings import IN_FILE, NUCLEUS, response_setting
-from store.queries.completion_tasks import context_settings
+from store.kinds.completion_settings import IN_FILE, NUCLEUS, OWN, response_setting
+from store.queries.completion_tasks import context_settings, tasks_with
 from store.record.response_names import ResponseName
 
 if TYPE_CHECKING:
@@ -50,8 +50,20 @@ def check_setting(connection: Connection, configuration: Configuration) -> None:
         raise UnknownName(
             "No such context",
             f"No task has context under {wanted!r}.",
-            f"Settings: {', '.join((IN_FILE, *known))}. Retrieve context: workbench retrieve",
+            f"Settings: {', '.join(filter(None, (IN_FILE, *known)))}. Retrieve context: workbench retrieve",
         )
+
+
+def eligible(connection: Connection, configuration: Configuration) -> Sequence[int]:
+    """Return the tasks that have context under the setting and, with `--fim`, something after the gap.
+
+    Raises:
+        UnknownName: No task has context under the setting.
+    """
+    check_setting(connection, configuration)
+    setting = configuration.options[SETTING]
+    context = None if setting == IN_FILE else setting
+    return tasks_with(connection, context, followed=bool(configuration.options[FILL_IN]))
 
 
 def workload(connection: Connection, configuration: Configuration, models: Mapping[str, str]) -> Workload:
@@ -85,16 +97,33 @@ class CompletionPrediction:
             WorkbenchError: The task has no context under the setting, or nothing follows the cursor.
         """
         name = recorder.model_of(COMPLETER)
+        self._refuse_mixing(item, recorder, name)
         plain = self._plain(item, name)
         context, code, after = cut(plain)
         messages = self._prompts[COMPLETER].messages(
             context=context or "none", code=code, after=after or "none"
         )
         found = await recorder.ask(COMPLETER, messages, Continuations, plain=plain)
-        setting = response_setting(
-            self._options[SETTING], self._options[DECODING], fim=bool(self._options[FILL_IN])
-        )
+        setting = self._setting(OWN if found.own else self._options[DECODING])
         return (Response(ResponseName(name, setting), found.best.text),)
+
+    def _setting(self, decoding: str) -> str:
+        return response_setting(self._options[SETTING], decoding, fim=bool(self._options[FILL_IN]))
+
+    def _refuse_mixing(self, item: CompletionTask, recorder: StepRecorder, name: str) -> None:
+        """Refuse to go on with what another run made, before anything is paid for.
+
+        Raises:
+            WorkbenchError: Completions of the model in the setting are there.
+        """
+        setting = self._setting(OWN if recorder.decodes_itself(COMPLETER) else self._options[DECODING])
+        if item.made.get((name, setting), frozenset()) - {recorder.run_id}:
+            raise WorkbenchError(
+                "Completed by another run",
+                f"Completions of {name} in {setting} are there, imported or of a run with another service, "
+                "model, prompt or setting: those of two runs are not mixed.",
+                "Complete in a copy of the workspace (workbench copy), or as that run did.",
+            )
 
     def _plain(self, item: CompletionTask, model: str) -> PlainText:
         setting, context = self._options[SETTING], ""
