@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
-    *("import", "candidates", "search", "retrieve", "items", "views", "sql", "split", "splits", "export"),
+    *("import", "candidates", "search", "construct", "retrieve"),
+    *("items", "views", "sql", "split", "splits", "export"),
     *("annotate", "judge-pairs", "complete", "agents", "replies", "sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),
     *("study", "packet", "compare"),

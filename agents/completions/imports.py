@@ -55,7 +55,7 @@ class Imports:
         for node in imports_in(PYTHON, path, parsed(PYTHON, path, code)):
             for module, names in imported_modules(node):
                 name = module.lstrip(".")
-                folders = module_folders(path)
+                folders = module_folders(path, self._files)
                 if dots := len(module) - len(name):
                     folders = [PurePosixPath(path).parents[min(dots - 1, path.count("/"))]]
                 for place in (folder / name.replace(".", "/") for folder in folders):

@@ -33,6 +33,8 @@ FILES_AT_ONCE = 100
 
 _PACKAGES = ("pylint", "astroid", "isort", "mccabe", "dill", "tomlkit", "platformdirs", "typing_extensions")
 """All that pylint imports. It sees no other package, so that what it finds is the same everywhere."""
+_OF_PYTHON = frozenset(f"__{name}__" for name in ("file", "loader", "members", "package", "path", "spec"))
+"""Names of modules and enumerations that no file explains."""
 _TOOLS, _FILES = "/tools", "/files"
 _AS_IT_IS, _EMPTIED = "as_it_is", "emptied"
 _START = f"import sys; sys.path.insert(0, {_TOOLS!r}); from pylint import run_pylint; run_pylint()"
@@ -197,7 +199,8 @@ def _places(
     found = set()
     for one in after:
         line = emptied.lines[one.line]
-        if (line, one.column) not in known and (name := name_ending_at(code, starts[line] + one.column)):
+        name = name_ending_at(code, starts[line] + one.column)
+        if (line, one.column) not in known and name and name[1] not in _OF_PYTHON:
             found.add(Place(path, *name))
     return sorted(found)
 
@@ -207,7 +210,8 @@ class Modules:
 
     def __init__(self, files: Iterable[str]) -> None:
         self._places = set[str]()
-        for path in files:
+        self._files = set(files)
+        for path in self._files:
             place = path.removesuffix(".py")
             while place:
                 self._places.add(place)
@@ -216,7 +220,7 @@ class Modules:
     def has(self, path: str, module: str) -> bool:
         """Return whether a file finds a module in the repository: from its folder or one above, or `src`."""
         place = module.replace(".", "/")
-        return any(str(folder / place) in self._places for folder in module_folders(path))
+        return any(str(folder / place) in self._places for folder in module_folders(path, self._files))
 
 
 def empty_imports(code: bytes, path: str, modules: Modules) -> _Emptied | None:

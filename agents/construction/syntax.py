@@ -8,15 +8,23 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+_STRINGS = frozenset(
+    {"string", "string_literal", "template_string", "interpolated_string_expression", "character_literal"}
+)
+
+
 def tokens_between(root: Node, start: int, end: int) -> list[Node]:
-    """Return the tokens that begin from one place of a file to before another, in bytes."""
+    """Return the tokens that begin from one place of a file to before another, in bytes.
+
+    A string is one token, but for that in which the second place is.
+    """
     found: list[Node] = []
     waiting = [root]
     while waiting:
         node = waiting.pop()
         if node.end_byte <= start or node.start_byte >= end:
             continue
-        if node.child_count:
+        if node.child_count and not (node.type in _STRINGS and node.end_byte <= end):
             waiting += node.children
         elif node.start_byte >= start:
             found.append(node)

@@ -13,7 +13,18 @@ from sqlalchemy import select
 
 from agents.completions.chunks import ENDINGS, of_language
 from agents.construction.places import Finder, Found
-from agents.construction.tasks import DRAWN, Rules, Task, Tokenizer, first_of_each, record_of, tasks_of
+from agents.construction.predictable import Predictor
+from agents.construction.selection import KNOWN, Selection, read_selection
+from agents.construction.tasks import (
+    DRAWN,
+    PREDICTED,
+    Rules,
+    Task,
+    Tokenizer,
+    first_of_each,
+    record_of,
+    tasks_of,
+)
 from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
 from agents.jobs.work_progress import ReportWork, WorkProgress
 from agents.pipelines.spec import imported
@@ -63,6 +74,10 @@ class ConstructionRequest:
         repositories: Folders, archives or git URLs: see `agents.repositories.reading.read_repository`.
         preset: `PRESET` for the paper's conditions on repositories; empty for none.
         tokenizer: A file `tokenizer.json`; empty for the rule.
+        predictor: The model by which predictable tasks are left out; empty for none.
+        objects: A file of GitHub's repository objects, by which repositories are left out; empty for none.
+        created: The days between which they were created; empty for any.
+        hashes: A file of hashes of files that no repository may have; empty for none.
     """
 
     repositories: tuple[str, ...]
@@ -72,6 +87,10 @@ class ConstructionRequest:
     cursor: str = DRAWN
     tokenizer: str = ""
     longest_string: int | None = None
+    predictor: str = ""
+    objects: str = ""
+    created: str = ""
+    hashes: str = ""
 
 
 @dataclass(slots=True)
@@ -107,6 +126,7 @@ class Constructed:
         tokenizer: What counted tokens.
         program: What found the names.
         cursor: How cursors were placed.
+        predictor: The model that was to complete tasks without context; empty for none.
         repositories: What came of each that is done, by its place.
         added: The tasks that are new.
         known: The tasks that were there.
@@ -117,6 +137,7 @@ class Constructed:
     program: str
     cursor: str
     seed: int
+    predictor: str = ""
     repositories: dict[str, OfRepository] = field(default_factory=dict)
     added: int = 0
     known: int = 0
@@ -202,10 +223,24 @@ class Construction:
         tokenizer = Tokenizer(request.tokenizer)
         rules = Rules(request.language, tokenizer, request.seed, request.cursor, request.longest_string)
         found = Constructed(request.language, tokenizer.name, finder.program, request.cursor, request.seed)
+        selection = read_selection(request.objects, request.created, request.hashes)
+        predictor = None
+        if request.predictor:
+            predictor = Predictor(request.predictor, control, self.settings, request.language)
+            found.predictor = predictor.name
         if control.kept:
             found.keep(control.kept)
         control.result = found
-        work = _Constructing(request, control, found, finder, rules)
+        try:
+            await self._construct(_Constructing(request, control, found, finder, rules, selection, predictor))
+        finally:
+            if predictor is not None:
+                await predictor.close()
+        known = f", {found.known:,} already there" if found.known else ""
+        return f"{pluralize(found.added, 'task')} added{known}"
+
+    async def _construct(self, work: _Constructing) -> None:
+        control, found, places = work.control, work.found, self.request.repositories
         for number, place in enumerate(places):
             await control.gate.passing()
             control.note(WorkProgress("constructing tasks", number, len(places)))
@@ -213,8 +248,6 @@ class Construction:
                 found.repositories[place] = await work.of_repository(place)
                 control.keep(asdict(found))
         control.note(WorkProgress("constructing tasks", len(places), len(places)))
-        known = f", {found.known:,} already there" if found.known else ""
-        return f"{pluralize(found.added, 'task')} added{known}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +259,8 @@ class _Constructing:
     found: Constructed
     finder: Finder
     rules: Rules
+    selection: Selection
+    predictor: Predictor | None
 
     async def of_repository(self, place: str) -> OfRepository:
         """Construct the tasks of a repository, and add them to the workspace.
@@ -234,6 +269,9 @@ class _Constructing:
             WorkbenchError: Another one has its name.
         """
         found = OfRepository(Path(place).name)
+        found.why = self.selection.why_not(place)
+        if found.why:
+            return found
         read = await aside(self.control, partial(self._read, place, found))
         if read is None:
             return found
@@ -246,7 +284,7 @@ class _Constructing:
             )
         files = {file.path: file.text for file in read.files}
         paths = of_language(files, self.rules.language)
-        found.files, found.why = len(paths), self._why_not(len(paths))
+        found.files, found.why = len(paths), self._why_not([files[path] for path in paths])
         if found.why:
             return found
         places = await self.finder.find({path: files[path] for path in paths})
@@ -255,6 +293,12 @@ class _Constructing:
         if places.problem:
             found.why, found.said = NOT_COMPILED, places.problem[:_MOST_SAID]
         tasks = await aside(self.control, partial(self._tasks, found, files, places))
+        if self.predictor is not None:
+            self.control.note(WorkProgress(f"asking {self.predictor.name}", 0, len(tasks)))
+            ids = [f"{found.name}/{task.id_in_repository}" for task in tasks]
+            known = await self.predictor.predicted(tasks, ids)
+            tasks = [task for task, predicted in zip(tasks, known, strict=True) if not predicted]
+            _add(found.left_out, {PREDICTED: sum(known)} if any(known) else {})
         found.tasks = len(tasks)
         await undivided(partial(self._add, found.name, tasks))
         return found
@@ -271,12 +315,14 @@ class _Constructing:
         _add(found.files_left_out, read.left_out)
         return read
 
-    def _why_not(self, files: int) -> str:
-        """Return why a repository with so many files of the language is left out; empty where it is not."""
-        if not files:
+    def _why_not(self, texts: Sequence[str]) -> str:
+        """Return why a repository with some files of the language is left out; empty where it is not."""
+        if not texts:
             return NO_FILES
+        if self.selection.has_known(texts):
+            return KNOWN
         if self.request.preset == PRESET:
-            return FEW_FILES if files < FEWEST_FILES else MANY_FILES if files > MOST_FILES else ""
+            return FEW_FILES if len(texts) < FEWEST_FILES else MANY_FILES if len(texts) > MOST_FILES else ""
         return ""
 
     def _tasks(

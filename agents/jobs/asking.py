@@ -16,7 +16,7 @@ from store.tables.runs import ReplyRow, Step
 if TYPE_CHECKING:
     from agents.jobs.control import Control
     from agents.jobs.role_models import RoleModel
-    from agents.llm.protocol import Message
+    from agents.llm.protocol import Message, PlainText
     from agents.llm.settings import ModelSettings
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
@@ -60,15 +60,22 @@ class WorkAsk:
         """The cost in US dollars; None where the price or the number of tokens is unknown."""
         return money_of(self.turns)
 
-    async def __call__(self, role: str, messages: tuple[Message, ...], reply_type: type[ReplyT]) -> ReplyT:
-        """Return the reply to a question.
+    async def __call__(
+        self,
+        role: str,
+        messages: tuple[Message, ...],
+        reply_type: type[ReplyT],
+        *,
+        plain: PlainText | None = None,
+    ) -> ReplyT:
+        """Return the reply to a question, or the continuations of a text.
 
         Raises:
             ModelError: No usable reply came.
             Halted: The work was stopped.
         """
         model = self._model.model
-        request = self._model.request(role, self._subject, messages, reply_type, self._settings)
+        request = self._model.request(role, self._subject, messages, reply_type, self._settings, plain=plain)
         digest = request.digest(model.name)
 
         def turn() -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -67,6 +68,10 @@ def imported_modules(node: Node) -> list[tuple[str, list[str]]]:
     return [(text_of(name), []) for name in names]
 
 
-def module_folders(path: str) -> list[PurePosixPath]:
-    """Return where a Python file's modules are looked for: its folder, those above it, and `src`."""
-    return [*PurePosixPath(path).parents, PurePosixPath("src")]
+def module_folders(path: str, files: Container[str]) -> list[PurePosixPath]:
+    """Return where a Python file's modules are looked for: its folder, those above it, and `src`.
+
+    Not in a package, whose modules are named with it: within one, `logging` is that of Python.
+    """
+    folders = (*PurePosixPath(path).parents, PurePosixPath("src"))
+    return [folder for folder in folders if str(folder / "__init__.py") not in files]

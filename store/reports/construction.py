@@ -64,6 +64,7 @@ class LanguageTasks:
         without: Why repositories gave nothing, by their names: the reason, and what was said.
         programs: What found the places, and what counted tokens.
         cursors: How cursors were placed.
+        predictors: The models that were to complete tasks without context.
     """
 
     language: str
@@ -77,6 +78,7 @@ class LanguageTasks:
     programs: Sequence[str]
     tokenizers: Sequence[str]
     cursors: Sequence[str]
+    predictors: Sequence[str]
 
 
 def read_construction(connection: Connection, options: Options) -> list[LanguageTasks]:
@@ -127,6 +129,7 @@ def _of_language(
         each("program"),
         each("tokenizer"),
         list(dict.fromkeys(cursors)),
+        list(filter(None, each("predictor"))),
     )
 
 
@@ -185,6 +188,7 @@ def construction_fields(found: Sequence[LanguageTasks], options: Options) -> dic
                 "programs": list(one.programs),
                 "tokenizers": list(one.tokenizers),
                 "cursors": list(one.cursors),
+                "predictors": list(one.predictors),
             }
             for one in found
         ]
@@ -200,6 +204,7 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
             *(
                 f"{SHOWN[one.language]}: found by {', '.join(one.programs)} · "
                 f"cursor {'; '.join(one.cursors)} · tokens: {', '.join(one.tokenizers)}"
+                + (f" · predictable to {', '.join(one.predictors)} left out" if one.predictors else "")
                 for one in found
             ),
             "In the paper tokens are those of StarCoder's tokenizer",

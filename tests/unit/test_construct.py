@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from construction_projects import NAMES, PROJECTS, write_project
+from loopback_models import LoopbackModels, Status, Texts
 
 from agents.construction.csharp_files import empty_types
 from agents.construction.places import Place
@@ -195,6 +197,10 @@ def test_where_modules_are() -> None:
     assert modules.has("lib/main.py", "helper")
     assert not modules.has("src/pkg/b.py", "helper")
     assert not modules.has("lib/main.py", "pkg.b")
+    # Within a package `logging` is Python's own.
+    package = Modules(["rich/__init__.py", "rich/logging.py", "rich/text.py"])
+    assert not package.has("rich/text.py", "logging")
+    assert package.has("rich/text.py", "rich.logging")
 
 
 @pytest.mark.parametrize(
@@ -265,7 +271,7 @@ def test_statements_that_end_with_signs() -> None:
 
 
 def test_cursors_are_drawn_within_the_statement_and_line() -> None:
-    code = f"{BODY}a = 1; bb = cc(dd, till.open(drawer))\n"
+    code = f"{BODY}a = 1; bb = cc('dd', till.open(drawer))\n"
     at = code.index("open")
     found = set()
     for seed in range(200):
@@ -275,8 +281,8 @@ def test_cursors_are_drawn_within_the_statement_and_line() -> None:
         assert task.prompt + task.reference + task.right == code
         found.add(task.reference)
     assert found == {
-        *("bb = cc(dd, till.open(drawer))", "= cc(dd, till.open(drawer))", "cc(dd, till.open(drawer))"),
-        *("(dd, till.open(drawer))", "dd, till.open(drawer))", ", till.open(drawer))"),
+        *("bb = cc('dd', till.open(drawer))", "= cc('dd', till.open(drawer))", "cc('dd', till.open(drawer))"),
+        *("('dd', till.open(drawer))", "'dd', till.open(drawer))", ", till.open(drawer))"),
         *("till.open(drawer))", ".open(drawer))", "open(drawer))"),
     }
 
@@ -321,3 +327,92 @@ def test_tokenizers_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ImportFailed, match="leave --tokenizer out"):
         Tokenizer(str(tmp_path / "bad.json"))
+
+
+def test_which_repositories_are_selected(tmp_path: Path, workbench: Any) -> None:
+    good = {
+        "full_name": "Ann/shop",
+        "license": {"spdx_id": "MIT"},
+        "fork": False,
+        "created_at": "2023-04-01T10:00:00Z",
+        "stargazers_count": 3,
+        "size": 40,
+    }
+    changes = {
+        "forked": {"fork": True},
+        "old": {"created_at": "2020-01-01T10:00:00Z"},
+        "copyleft": {"license": {"spdx_id": "GPL-3.0"}},
+        "unknown": {"license": None},
+        "few": {"stargazers_count": 2},
+        "large": {"size": 1000},
+    }
+    objects = [good, *({**good, "full_name": f"ann/{name}", **one} for name, one in changes.items())]
+    listed = tmp_path / "objects.json"
+    listed.write_text(json.dumps({"items": objects}))
+    names = ["shop", *changes, "unlisted"]
+    projects = [write_project(tmp_path / "ann" / name, "python") for name in names]
+    for project in projects:
+        main = project / "main.py"
+        main.write_text(main.read_text().replace("coins", f"coins_{project.name}"))
+    construct = ("construct", tmp_path / "a.duckdb", *projects, "--language", "python", "--github", listed)
+    told = workbench(*construct, "--created", "2023-03-05..2023-06-15", "--json").json()
+    assert [one["why"] for one in told["repositories"].values()] == [
+        "",
+        "a fork",
+        "created at another time",
+        "its licence is not permissive",
+        "its licence is not permissive",
+        "fewer than 3 stars",
+        "1 MB or more, zipped",
+        "not among the repository objects",
+    ]
+    lines = tmp_path / "objects.jsonl"
+    lines.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    anytime = ("construct", tmp_path / "b.duckdb", *projects[:3], "--language", "python", "--github", lines)
+    told = workbench(*anytime, "--json").json()
+    assert [one["why"] for one in told["repositories"].values()] == ["", "a fork", ""]
+    bad = workbench(*anytime, "--created", "2023", "--json")
+    assert bad.json()["error"]["title"] == "No interval"
+
+
+def test_repositories_with_known_files_are_left_out(tmp_path: Path, workbench: Any) -> None:
+    project = write_project(tmp_path / "shop", "python")
+    content = (project / "main.py").read_bytes()
+    git = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    for number, line in enumerate((git, hashlib.sha256(content).hexdigest().upper())):
+        hashes = tmp_path / f"{number}.txt"
+        hashes.write_text(f"{'0' * 40}\n{line}\n")
+        construct = ("construct", tmp_path / f"{number}.duckdb", project, "--language", "python")
+        told = workbench(*construct, "--hashes", hashes, "--json").json()
+        assert [one["why"] for one in told["repositories"].values()] == ["a file is in the list of hashes"]
+
+
+def test_what_a_model_completes_without_context_is_left_out(
+    tmp_path: Path, workbench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = write_project(tmp_path / "shop", "python")
+    construct = ("construct", tmp_path / "a.duckdb", project, "--language", "python", "--cursor", "name")
+    with LoopbackModels() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        monkeypatch.setenv("OPENAI_API_KEY", server.key)
+        monkeypatch.setenv("WORKBENCH_MODELS__MAX_RETRIES", "0")
+
+        def script(seen: Any, number: int) -> Any:
+            prompt = seen.body["prompt"]
+            if prompt.endswith("shop.tools.scale."):
+                return Status(400, "no")
+            return Texts([("count_coins() + tills.FLOAT\n", -1.0)])
+
+        server.script = script
+        told = workbench(*construct, "--drop-predictable", "completions:small", "--json").json()
+        assert told["left_out"]["completed by a model without context"] == 1
+        assert (told["tasks"], told["predictor"]) == (2, "completions:small")
+        asked = len(server.requests)
+        assert asked == 3
+        # What was answered is not asked again.
+        again = workbench(*construct, "--drop-predictable", "completions:small", "--json").json()
+        assert (again["known"], len(server.requests)) == (2, asked + 1)
+    names = {task["constructed"]["name"] for task in exported(tmp_path / "a.duckdb", tmp_path, workbench)}
+    assert names == {"open_drawer", "weigh"}
+    report = workbench("report", tmp_path / "a.duckdb", "construction").out
+    assert "predictable to completions:small left out" in report

@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import duckdb
 import pytest
 import typer.main
+from construction_projects import write_project
 
 from screens.reports.drawing import draw, plain
 from store.analysis.agreement import rater_agreement
@@ -36,6 +37,7 @@ NAMES = (
         "figure-7",
         "retrieval",
         "completion",
+        "construction",
         "preference",
         "ratings",
         "wins",
@@ -51,12 +53,14 @@ NEEDS = {"raters": ("--study", "pilot"), "retrieval": ("--rater", "sample-ana")}
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's workspace, in which two methods have ranked the codes."""
+    """The demo's workspace, in which two methods have ranked the codes, and tasks were constructed."""
     path: Path = tmp_path_factory.mktemp("every") / "demo.duckdb"
+    project = write_project(path.parent / "till-shop", "python")
     run = typer.main.get_command(program)
     for arguments in (
         ("demo", "--headless", "--at", path),
         ("evaluate", "retrieval", path, "--methods", "bm25,bow", "--rater", "sample-ana"),
+        ("construct", path, project, "--language", "python"),
     ):
         run.main([str(word) for word in arguments], standalone_mode=False)
     return path
@@ -95,6 +99,12 @@ def sums(name: str, fields: dict[str, Any]) -> list[float]:
             sum(sizes),
             len({one["model"] for one in fields["completions"]}),
             sum(one["n"] for one in fields["overlap"]),
+        ]
+    if name == "construction":
+        return [
+            part
+            for one in fields["languages"]
+            for part in (one["places"] - sum(one["left_out"].values()), one["tried"])
         ]
     if name == "pipeline":
         stages = [one for run in fields["runs"] for one in run.get("seconds_by_stage", {}).values()]

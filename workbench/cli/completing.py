@@ -82,6 +82,36 @@ def construct_command(
             help="Leave out references with a string of more characters.",
         ),
     ] = None,
+    drop_predictable: Annotated[
+        str | None,
+        typer.Option(
+            "--drop-predictable",
+            metavar="MODEL",
+            help="Leave out tasks that this model completes without another file, as `complete --model`.",
+        ),
+    ] = None,
+    github: Annotated[
+        Path | None,
+        typer.Option(
+            "--github",
+            metavar="FILE",
+            help="GitHub's repository objects: leave out forks, other licences, fewer than 3 stars, 1 MB.",
+        ),
+    ] = None,
+    created: Annotated[
+        str | None,
+        typer.Option(
+            "--created",
+            metavar="DAY..DAY",
+            help="With --github: when repositories were created; 2023-03-05..2023-06-15 in the paper.",
+        ),
+    ] = None,
+    hashes: Annotated[
+        Path | None,
+        typer.Option(
+            "--hashes", metavar="FILE", help="Leave out repositories with a file whose SHA is in this list."
+        ),
+    ] = None,
     config: ConfigFile = None,
 ) -> Answer:
     """Construct completion tasks from repositories: `workbench construct WS shop --language python`.
@@ -90,6 +120,7 @@ def construct_command(
     unknown. What is stopped goes on when it is run again.
     """
     from agents.code_search.work import absolute
+    from agents.construction.selection import CREATED
     from agents.construction.work import Construction, ConstructionRequest
     from workbench.job_settings import work_settings
 
@@ -102,6 +133,10 @@ def construct_command(
         cursor.value,
         "" if tokenizer is None else absolute(str(tokenizer)),
         longest_string,
+        drop_predictable or "",
+        "" if github is None else absolute(str(github)),
+        created or (CREATED if github is not None and preset is not None else ""),
+        "" if hashes is None else absolute(str(hashes)),
     )
     work = Construction(request, work_settings(loaded))
     with adding_to(workspace, loaded, "Tasks are added", "A construction of tasks uses") as opened:
