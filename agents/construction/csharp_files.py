@@ -35,7 +35,7 @@ NO_TYPE = "without a class"
 
 ROUNDS = 5
 """Times that what is missing is declared, and the project compiled again."""
-MOST_EMPTIED = 1000
+MOST_EMPTIED = 200
 """Files whose types are emptied: the project is compiled for each."""
 
 _FILES, _OURS = "/files", "/ours"
@@ -94,8 +94,12 @@ class CSharpFinder:
 
     async def find(self, files: Mapping[str, str]) -> Found:
         """Return the places; the project is compiled once for each file with its types emptied."""
+        codes = {path: text.encode() for path, text in files.items()}
+        with written(codes) as folder:
+            return await self._find(_Project(dict(codes), codes, folder))
+
+    async def _find(self, project: _Project) -> Found:
         found = Found()
-        project = _Project({path: text.encode() for path, text in files.items()})
         for error in await self._compiled(project, "--parse"):
             if project.codes.pop(error.path, None) is not None:
                 found.left_out[NOT_PARSED] += 1
@@ -156,12 +160,18 @@ class CSharpFinder:
         """
         mono, compiler = self._compiler
         ours = {_OURS_NAME: project.declared(), "files": project.listed()}
-        with written(project.codes) as folder, written(ours) as own:
+        changed = project.changed()
+        with written(changed) as over, written(ours) as own:
             result = await run_tool(
                 self._settings,
                 mono,
                 [str(compiler), *_OPTIONS, *options, f"@{_OURS}/files"],
-                folders={_FILES: folder, _OURS: own, "/etc/mono": Path("/etc/mono")},
+                folders={
+                    _FILES: project.folder,
+                    **{f"{_FILES}/{path}": over / path for path in changed},
+                    _OURS: own,
+                    "/etc/mono": Path("/etc/mono"),
+                },
                 limits=_LIMITS,
             )
         said = (result.stderr + b"\n" + result.stdout).decode(errors="replace")
@@ -179,19 +189,27 @@ class _Project:
 
     Attributes:
         codes: The files, by path.
+        written: The files as they are in a folder, and that folder.
         spaces: Namespaces that are declared.
         types: The declarations of types, by namespace and by name with the number of type parameters.
         problem: What the compiler said first, where declarations are not in order.
     """
 
     codes: dict[str, bytes]
+    written: Mapping[str, bytes]
+    folder: Path
     spaces: set[str] = field(default_factory=set)
     types: dict[tuple[str, str], str] = field(default_factory=dict)
     problem: str = ""
 
     def with_file(self, path: str, code: bytes) -> _Project:
         """Return the project with another text of a file."""
-        return _Project({**self.codes, path: code}, self.spaces, self.types)
+        codes = {**self.codes, path: code}
+        return _Project(codes, self.written, self.folder, self.spaces, self.types)
+
+    def changed(self) -> dict[str, bytes]:
+        """Return the files that are other than in the folder."""
+        return {path: code for path, code in self.codes.items() if code is not self.written[path]}
 
     def listed(self) -> bytes:
         """Return the paths of all files, as the compiler reads them from a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agents.sandbox.errors import SandboxError
+from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
 
 
+_NO_PLACE = frozenset({errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
 K = TypeVar("K", bound=Hashable)
 
 
@@ -23,15 +26,28 @@ def written(files: Mapping[str, bytes]) -> Iterator[Path]:
     """Write files into a folder, which goes at the end; another user may read them.
 
     Args:
-        files: Their content, by path in the folder; none of the paths leads out of it.
+        files: Their content, by path in the folder; none of the paths leads out of it. One that cannot be
+            beside the others, such as in a folder that is another one of them, is left out.
+
+    Raises:
+        WorkbenchError: There is no room for them.
     """
     with tempfile.TemporaryDirectory(prefix="workbench-") as name:
         root = Path(name)
         folders = {root}
         for path, content in files.items():
             file = root / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+            except OSError as error:
+                if error.errno in _NO_PLACE:
+                    continue
+                raise WorkbenchError(
+                    "Files not written",
+                    f"{tempfile.gettempdir()}: {error.strerror}. Compilers read the files there.",
+                    "Make room there, or set TMPDIR to another folder, then run it again.",
+                ) from error
             folders.update(parent for parent in file.parents if root in parent.parents)
         for folder in folders:
             folder.chmod(0o755)

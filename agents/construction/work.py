@@ -47,12 +47,15 @@ KIND = "construction"
 PRESET = "crosscodeeval"
 FEWEST_FILES, MOST_FILES = 10, 50
 """Source files of a repository of the preset (section 2.1)."""
+MOST_SOURCE = 64 << 20
+"""Bytes of the source files of a repository, which compilers hold in memory."""
 MOST_REPOSITORIES = 1000
 """Repositories of one construction, which keeps what came of each."""
 _MOST_SAID = 300
 
 NOT_READ = "not readable"
 NO_FILES = "no file of the language"
+TOO_MUCH = f"more than {MOST_SOURCE >> 20} MiB of source files"
 FEW_FILES = f"fewer than {FEWEST_FILES} source files"
 MANY_FILES = f"more than {MOST_FILES} source files"
 NOT_COMPILED = "not compiled"
@@ -319,6 +322,8 @@ class _Constructing:
         """Return why a repository with some files of the language is left out; empty where it is not."""
         if not texts:
             return NO_FILES
+        if sum(map(len, texts)) > MOST_SOURCE:
+            return TOO_MUCH
         if self.selection.has_known(texts):
             return KNOWN
         if self.request.preset == PRESET:

@@ -195,7 +195,7 @@ async def _with_models(
         expected = workload.roles.get(role, ExpectedRole())
         known = number * kept / len(items) if kept and not found else 0.0
         earlier = past.get((role, model))
-        prompt = _prompt_characters(prompts[role], items, part.placeholder_characters)
+        prompt = _prompt_characters(prompts[role], items, {**part.placeholder_characters, **workload.places})
         price = price_of(settings.models.prices, model)
         lengths = prompt, expected.reply_characters
         questions = number * expected.share - known

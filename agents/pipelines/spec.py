@@ -144,11 +144,14 @@ class Workload:
         roles: By role; a role that is left out asks once for each item.
         facts: Shares that the estimate reports, by name; None where the configuration knows none.
         based_on: Their grounds, in sentences.
+        places: The lengths of texts that are known only when a prompt is made, by place, where they are other
+            than `AgentsPart.placeholder_characters`.
     """
 
     roles: Mapping[str, ExpectedRole] = field(default_factory=dict)
     facts: Mapping[str, float | None] = field(default_factory=dict)
     based_on: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

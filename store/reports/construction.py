@@ -90,14 +90,15 @@ def read_construction(connection: Connection, options: Options) -> list[Language
     work = table_of(WorkRow)
     asked = select(work.c.kept).where(work.c.kind == KIND).order_by(work.c.started_at)
     kept = [json.loads(text) for text in connection.execute(asked).scalars() if text and text != "{}"]
-    if not kept:
+    figures = _figures(connection)
+    if not kept and not figures:
         raise WorkbenchError(
             "Nothing constructed",
             "No tasks were constructed in this workspace.",
             "Construct some: workbench construct WORKSPACE REPO... --language L",
         )
-    figures = _figures(connection)
-    names = [name for name in LANGUAGES if any(one["language"] == name for one in kept)]
+    # Tasks may have been constructed elsewhere, and imported.
+    names = [name for name in LANGUAGES if name in figures or any(one["language"] == name for one in kept)]
     return [_of_language(name, [one for one in kept if one["language"] == name], figures) for name in names]
 
 
@@ -200,12 +201,15 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
     tasks = int(sum(one.figures["tasks"] or 0 for one in found))
     return Report(
         caption=(
-            f"{pluralize(tasks, 'task')} of {pluralize(sum(one.places for one in found), 'place')}",
+            f"{pluralize(tasks, 'task')} of {pluralize(sum(one.places for one in found), 'place')}"
+            if any(one.tried for one in found)
+            else f"{pluralize(tasks, 'task')}, constructed elsewhere",
             *(
                 f"{SHOWN[one.language]}: found by {', '.join(one.programs)} · "
                 f"cursor {'; '.join(one.cursors)} · tokens: {', '.join(one.tokenizers)}"
                 + (f" · predictable to {', '.join(one.predictors)} left out" if one.predictors else "")
                 for one in found
+                if one.tried
             ),
             "In the paper tokens are those of StarCoder's tokenizer",
         ),
@@ -252,7 +256,7 @@ def _part(count: int, of: int) -> float | None:
 
 
 def _files(one: LanguageTasks) -> Table:
-    rows = [Row(("source files", counted(one.source_files)))]
+    rows = [Row(("source files", counted(one.source_files)))] if one.tried else []
     rows += [Row((f"left out: {why}", counted(count))) for why, count in one.files_left_out.items()]
     return Table(("", "files"), tuple(rows), f"Files in {SHOWN[one.language]}")
 

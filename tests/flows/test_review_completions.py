@@ -22,7 +22,7 @@ from review_bench import (
 )
 from rich.cells import cell_len
 from scopes import scope
-from settling import settled
+from settling import settled, until
 from textual.app import App, ComposeResult
 
 from screens.app import WorkbenchApp
@@ -105,7 +105,8 @@ async def test_a_long_reference_has_the_rows_that_its_file_leaves_free(
             await press(pilot, *["right_square_bracket"] * (2 if size[0] == 120 else 3))
             assert review_of(app).panes.active == pane.id
             prompt = review_of(app).panes.prompt
-            assert prompt.max_scroll_y == 0
+            # What is free is known once the tab is laid out, after the keys.
+            await until(pilot, lambda: prompt.max_scroll_y == 0, "the reference has its rows")
             assert all(line in screen_text(app) for line in reference.split("\n"))
             assert pane.max_scroll_y == 0
 

@@ -289,6 +289,9 @@ def test_what_it_would_cost(study: Path, server: LoopbackModels, workbench: Any)
     # The context at most, the file, and the instructions.
     assert 2 * 1500 / 4 < told["tokens_in"] < 2 * 3000
     assert workbench(*complete, "--decoding", "nucleus").json()["tokens_out"] == 500
+    in_file = ["in-file" if part == "rg1" else part for part in complete]
+    # Without the context, but for the word that says so.
+    assert told["tokens_in"] - workbench(*in_file).json()["tokens_in"] == round(2 * (1500 - 4) / 4)
     assert not server.requests
 
 

@@ -416,3 +416,22 @@ def test_what_a_model_completes_without_context_is_left_out(
     assert names == {"open_drawer", "weigh"}
     report = workbench("report", tmp_path / "a.duckdb", "construction").out
     assert "predictable to completions:small left out" in report
+
+
+def test_the_task_of_the_sample(tmp_path: Path, workbench: Any, sample_folder: Path) -> None:
+    archive = sample_folder / "repositories" / "sample-tidewatch-5c1e9a0.zip"
+    construct = ("construct", tmp_path / "a.duckdb", archive, "--language", "python", "--cursor", "name")
+    assert workbench(*construct, "--json").json()["tasks"] == 3
+    (own,) = (
+        task
+        for task in exported(tmp_path / "a.duckdb", tmp_path, workbench)
+        if task["constructed"]["name"] == "next_high"
+    )
+    tasks = map(json.loads, (sample_folder / "completions.jsonl").read_text(encoding="utf-8").splitlines())
+    shipped = next(task for task in tasks if "constructed" in task)
+    for part in ("prompt", "groundtruth", "right_context", "constructed"):
+        assert own[part] == shipped[part]
+    workbench("import", tmp_path / "b.duckdb", sample_folder / "completions.jsonl")
+    (python,) = workbench("report", tmp_path / "b.duckdb", "construction", "--json").json()["languages"]
+    assert (python["tasks"], python["tried"], python["language"]) == (1, 0, "python")
+    assert "1 task, constructed elsewhere" in workbench("report", tmp_path / "b.duckdb", "construction").out

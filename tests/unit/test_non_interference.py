@@ -126,6 +126,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
+    "construct": ["WS . --language python --json", "WS nothing --language python"],
     "retrieve": [
         "WS --repositories . --retriever bm25 --setting ours",
         "WS --repositories nothing --retriever bm25 --setting ours --json",

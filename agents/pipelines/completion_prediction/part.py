@@ -5,8 +5,6 @@ from __future__ import annotations
 from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS
 from agents.pipelines.spec import AgentsPart, imported
 
-CONTEXT_CHARACTERS = 1500
-"""Of 512 tokens."""
 _HERE = "agents.pipelines.completion_prediction"
 
 COMPLETION = AgentsPart(
@@ -18,5 +16,4 @@ COMPLETION = AgentsPart(
     make_pipeline=imported(f"{_HERE}.pipeline:CompletionPrediction"),
     workload=imported(f"{_HERE}.pipeline:workload"),
     done="completed",
-    placeholder_characters={"context": CONTEXT_CHARACTERS, "after": 4},
 )

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 SAMPLES, TEMPERATURE, TOP_P = 5, 0.2, 0.95
 """Nucleus sampling: the most probable of so many samples is taken (appendix D.2)."""
 
+CONTEXT_CHARACTERS = 1500
+"""Of 512 tokens."""
+
 LENGTHS = {"codegen": 2048, "gpt-3.5": 4096}
 LONGEST = 8192
 """Tokens that models read and write, by what their names contain; others as many as StarCoder."""
@@ -69,7 +72,12 @@ def eligible(connection: Connection, configuration: Configuration) -> Sequence[i
 def workload(connection: Connection, configuration: Configuration, models: Mapping[str, str]) -> Workload:
     """Return the expected work: a short reply for each item, or as many as samples are drawn."""
     samples = SAMPLES if configuration.options[DECODING] == NUCLEUS else 1
-    return Workload({COMPLETER: ExpectedRole(reply_characters=200 * samples)})
+    without = len("none")
+    places = {
+        "context": without if configuration.options[SETTING] == IN_FILE else CONTEXT_CHARACTERS,
+        "after": CONTEXT_CHARACTERS if configuration.options[FILL_IN] else without,
+    }
+    return Workload({COMPLETER: ExpectedRole(reply_characters=200 * samples)}, places=places)
 
 
 class CompletionPrediction:
