@@ -44,7 +44,11 @@ def pylint_alone(repository: str, folder: Path) -> float:
         (tools / Path(inside).name).symlink_to(place)
     started = perf_counter()
     start = _START.replace("/tools", str(tools))
-    subprocess.run([sys.executable, "-I", "-c", start, *_OPTIONS, *names], capture_output=True, check=False)
+    # Without the packages that are installed here, which the construction does not show to pylint either.
+    command = [sys.executable, "-I", "-S", "-c", start, *_OPTIONS, *names]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if b'"messages"' not in done.stdout:
+        raise SystemExit(done.stderr.decode())
     return perf_counter() - started
 
 
