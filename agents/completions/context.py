@@ -79,8 +79,8 @@ class ContextRetrieved:
         known: Tasks that had context under the setting before.
         left_out: Tasks without context, by why.
         missing: Repositories that were not found.
-        on_disk: Repositories that were read as they are on disk, though their names tell a commit of a clone
-            that is there: each with why.
+        on_disk: Repositories read from disk because the commit in their name could not be read, with
+            the reason of each.
     """
 
     setting: str

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agents.construction.places import Found, Place, line_starts
 from agents.construction.tools import blanked, missing, written
-from agents.repositories.syntax import CSHARP, parsed
+from agents.repositories.syntax import CSHARP, parsed, text_of
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 from agents.sandbox.errors import SandboxError
 
@@ -266,7 +266,7 @@ class _Project:
         whole = node
         while whole.parent is not None and whole.parent.type in ("qualified_name", "generic_name"):
             whole = whole.parent
-        qualified = b"".join((whole.text or b"").split()).split(b"<")[0].decode(errors="replace")
+        qualified = "".join(text_of(whole).split()).split("<", maxsplit=1)[0]
         # What is before the last of several names is a namespace.
         space, _, name = qualified.rpartition(".")
         space, arity = space if space else within, _arity(whole)
@@ -297,7 +297,7 @@ def _above(node: Node, kind: str) -> Node | None:
 def _using_name(using: Node) -> str:
     """Return the namespace or type that a directive names."""
     names = [one for one in using.named_children if one.type in ("identifier", "qualified_name")]
-    return "" if not names else b"".join((names[-1].text or b"").split()).decode(errors="replace")
+    return "" if not names else "".join(text_of(names[-1]).split())
 
 
 def _arity(name: Node) -> int:

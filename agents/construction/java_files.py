@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.construction.places import Found, Place, name_ending_at
-from agents.construction.tools import Reading, blanked, missing, of_utf16, read_all, written
-from agents.repositories.syntax import JAVA, imports_in, parsed
+from agents.construction.places import NO_IMPORT, Found, Place, name_ending_at
+from agents.construction.tools import Reading, blanked, missing, of_utf16, read_all, why_unread, written
+from agents.repositories.syntax import JAVA, imports_in, parsed, text_of
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
     from agents.sandbox.settings import SandboxSettings
 
-NOT_PARSED = "not parsed by javac"
-NOT_ENDED = "on which javac did not end"
-NO_IMPORT = "without an import of the repository"
 
 _ERRORS = Path(__file__).with_name("JavaErrors.java")
 _FILES, _CHANGED, _LISTS, _PROGRAM = "/files", "/changed", "/lists", "/program"
@@ -87,10 +84,10 @@ class JavaFinder:
         errors = await self._errors(codes, emptied, types.roots)
         for path in emptied:
             before, after = errors[f"{_FILES}/{path}"], errors[f"{_CHANGED}/{path}"]
-            if before.ended and after.ended and before.parsed and after.parsed:
-                found.places += _places(path, codes[path], before.errors, after.errors)
+            if why := why_unread((before, after), "javac"):
+                found.left_out[why] += 1
             else:
-                found.left_out[NOT_ENDED if before.parsed and after.parsed else NOT_PARSED] += 1
+                found.places += _places(path, codes[path], before.errors, after.errors)
         return found
 
     async def _errors(
@@ -257,8 +254,7 @@ def _name(node: Node) -> str:
     found = next(
         (one for one in node.named_children if one.type in ("scoped_identifier", "identifier")), None
     )
-    text = b"" if found is None else found.text or b""
-    return b"".join(text.split()).decode(errors="replace")
+    return "" if found is None else "".join(text_of(found).split())
 
 
 def _imports(path: str, code: bytes) -> Iterator[_Imported]:
@@ -275,7 +271,7 @@ def _declared(root: Node) -> Iterator[tuple[str, _Type]]:
             above = node.child_by_field_name("superclass")
             words = _WORD.findall(b"" if above is None else (above.text or b"").split(b"<")[0])
             yield (
-                (name.text or b"").decode(errors="replace"),
+                text_of(name),
                 _Type(
                     kind,
                     0 if parameters is None else parameters.named_child_count,

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+NO_IMPORT = "without an import of the repository"
+"""Why files of Python, Java and TypeScript are left out before a compiler reads them."""
+
 
 class Place(NamedTuple):
     """A name in a file.
@@ -28,7 +31,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Found:
-    """What was found in the files of a repository.
+    """The places that were found in a repository, and the files that were left out.
 
     Attributes:
         places: The places, in the order of files and within them.

@@ -14,6 +14,7 @@ from agents.llm.plain_text import Continuations, cut
 from agents.llm.protocol import PlainText
 from agents.llm.registry import open_model
 from agents.pipelines.completion_prediction.configurations import COMPLETER, CONFIGURATIONS
+from agents.pipelines.completion_prediction.pipeline import longest_of
 from store.measures.completion import score_completion
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Predictor:
         return list(await asyncio.gather(*map(self._predicts, tasks, ids)))
 
     async def _predicts(self, task: Task, name: str) -> bool:
-        plain = PlainText(task.prompt)
+        plain = PlainText(task.prompt, longest=longest_of(self.name))
         _, code, _ = cut(plain)
         messages = self._prompt.messages(context="none", code=code, after="none")
         async with self._at_once:

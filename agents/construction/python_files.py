@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agents.construction.places import Found, Place, line_starts, name_ending_at
-from agents.construction.tools import written
-from agents.repositories.syntax import PYTHON, imports_in, module_folders, parsed
-from agents.repositories.syntax import text_of as _text
+from agents.construction.places import NO_IMPORT, Found, Place, line_starts, name_ending_at
+from agents.construction.tools import missing, written
+from agents.repositories.syntax import PYTHON, imports_in, module_folders, parsed, text_of
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 from agents.sandbox.errors import SandboxError
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 NOT_PARSED = "not parsed by pylint"
 NOT_ENDED = "on which pylint did not end"
-NO_IMPORT = "without an import of the repository"
 
 FILES_AT_ONCE = 100
 """Files that one run of pylint reads; its memory grows with them."""
@@ -76,11 +74,7 @@ class PythonFinder:
         try:
             return f"pylint {version('pylint')}"
         except PackageNotFoundError as error:
-            raise SandboxError(
-                "pylint is not installed",
-                "Names in Python files are looked up by pylint.",
-                "Install it: pip install 'workbench[construct]'",
-            ) from error
+            raise missing("pylint", "Names in Python files", "pip install 'workbench[construct]'") from error
 
     async def find(self, files: Mapping[str, str]) -> Found:
         """Return the places; both versions of every file are checked in one run."""
@@ -114,8 +108,10 @@ class PythonFinder:
             told = {}
             for path in given:
                 of_file = await self._run({path: given[path]}, _OF_ONE_FILE)
-                found.left_out[NOT_ENDED] += of_file is None
-                told |= of_file or {}
+                if of_file is None:
+                    found.left_out[NOT_ENDED] += 1
+                else:
+                    told |= of_file
         elif told is None:
             found.left_out[NOT_ENDED] += 1
         kept = {}
@@ -261,18 +257,18 @@ class _Import:
         module = node.child_by_field_name("module_name")
         if module is not None:
             star = any(each.type == "wildcard_import" for each in node.named_children)
-            ours = module.type == "relative_import" or modules.has(path, _text(module))
+            ours = module.type == "relative_import" or modules.has(path, text_of(module))
             if ours and not star:
                 self._bound = [_bound(each) for each in node.children_by_field_name("name")]
             return
         for each in node.children_by_field_name("name"):
             name = each.child_by_field_name("name") if each.type == "aliased_import" else each
-            if name is None or not modules.has(path, _text(name)):
+            if name is None or not modules.has(path, text_of(name)):
                 self._others.append(each.text or b"")
             elif each.type == "aliased_import":
                 self._bound.append(_bound(each))
             else:
-                self.plain.append(_text(name).split("."))
+                self.plain.append(text_of(name).split("."))
 
     def lines(self, plain: Collection[list[str]]) -> list[bytes]:
         """Return the lines that stand for the statement; none where it imports nothing of the repository.
@@ -303,4 +299,4 @@ def _nested(name: str, below: Collection[Sequence[str]], depth: int) -> list[byt
 
 def _bound(node: Node) -> str:
     """Return the name that an imported name is bound to."""
-    return _text(node.child_by_field_name("alias") or node)
+    return text_of(node.child_by_field_name("alias") or node)

@@ -15,6 +15,7 @@ from agents.construction.places import Place, line_starts
 from agents.construction.syntax import python_statement, tokens_between
 from agents.repositories.syntax import CSHARP, JAVA, PYTHON, TYPESCRIPT, imports_in, parsed
 from store.errors import ImportFailed, WorkbenchError
+from store.kinds.completion_settings import CONSTRUCTED
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -36,10 +37,6 @@ ELSEWHERE = "the reference is in another file, too"
 TWICE = "another task has the same reference"
 LONG_STRING = "the reference has a long string"
 PREDICTED = "completed by a model without context"
-REASONS = (
-    *(AGAIN, NO_STATEMENT, SHORT_PROMPT, SHORT, LONG, ELSEWHERE, LONG_STRING),
-    *(TWICE, PREDICTED),
-)
 """Why places give no task, in the order in which that is looked at."""
 
 _END = re.compile(rb"[;{}]")
@@ -251,7 +248,7 @@ def record_of(task: Task, repository: str, language: str) -> dict[str, Any]:
             "groundtruth_start_lineno": task.line,
             "right_context_start_lineno": last + 1,
         },
-        "constructed": {"name": task.name, "lines": task.lines, "tokens": list(task.tokens)},
+        CONSTRUCTED: {"name": task.name, "lines": task.lines, "tokens": list(task.tokens)},
     }
 
 

@@ -56,7 +56,7 @@ def written(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 @dataclass(slots=True)
 class Reading:
-    """What a compiler said of a file.
+    """The errors that a compiler reported for a file.
 
     Attributes:
         errors: Keys of errors, and where they begin and end in the file, in UTF-16 units.
@@ -89,6 +89,13 @@ class Reading:
         if nothing_said and not result.stopped and result.code != -9:
             said = result.stderr.decode(errors="replace").strip()[-1000:]
             raise SandboxError("The compiler was not started", said or f"It ended with {result.code}.")
+
+
+def why_unread(readings: Sequence[Reading], program: str) -> str:
+    """Return why a file is left out whose versions a program has read; empty where it is not."""
+    if not all(one.parsed for one in readings):
+        return f"not parsed by {program}"
+    return "" if all(one.ended for one in readings) else f"on which {program} did not end"
 
 
 async def read_all(

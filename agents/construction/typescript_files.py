@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, NamedTuple
 
-from agents.construction.places import Found, Place, name_ending_at
-from agents.construction.tools import Reading, blanked, missing, of_utf16, read_all, written
-from agents.repositories.syntax import TYPESCRIPT, imports_in, parsed
+from agents.construction.places import NO_IMPORT, Found, Place, name_ending_at
+from agents.construction.tools import Reading, blanked, missing, of_utf16, read_all, why_unread, written
+from agents.repositories.syntax import TYPESCRIPT, imports_in, parsed, text_of
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
     from agents.sandbox.settings import SandboxSettings
 
-NOT_PARSED = "not parsed by tsc"
-NOT_ENDED = "on which tsc did not end"
-NO_IMPORT = "without an import of the repository"
 
 _ERRORS = Path(__file__).with_name("TypeScriptErrors.js")
 _PACKAGE, _LISTS, _PROGRAM = "/typescript", "/lists", "/program"
@@ -88,10 +85,10 @@ class TypeScriptFinder:
         readings = await self._errors(files, versions)
         for path, made in versions.items():
             of_file = [readings[path, which] for which in range(len(made))]
-            if all(one.ended and one.parsed for one in of_file):
-                found.places += _places(path, made.as_it_is, [one.errors for one in of_file])
+            if why := why_unread(of_file, "tsc"):
+                found.left_out[why] += 1
             else:
-                found.left_out[NOT_ENDED if all(one.parsed for one in of_file) else NOT_PARSED] += 1
+                found.places += _places(path, made.as_it_is, [one.errors for one in of_file])
         return found
 
     async def _errors(
@@ -178,7 +175,7 @@ def _bound(node: Node) -> list[str]:
             found += [] if bound is None else [bound]
         else:
             waiting += one.named_children
-    names = ((one.text or b"").decode(errors="replace") for one in found)
+    names = (text_of(one) for one in found)
     return [name for name in names if name.isidentifier() or "$" in name]
 
 

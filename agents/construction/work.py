@@ -33,6 +33,7 @@ from agents.repositories.syntax import CSHARP, JAVA, PYTHON, TYPESCRIPT
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
 from store.ingest.importing import import_records
+from store.kinds.completion_settings import CONSTRUCTION
 from store.tables.columns import table_of
 from store.tables.imported import Completion
 
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 
     from agents.jobs.control import Control
     from agents.sandbox.settings import SandboxSettings
-
-KIND = "construction"
 
 PRESET = "crosscodeeval"
 FEWEST_FILES, MOST_FILES = 10, 50
@@ -66,7 +65,7 @@ FINDERS: Mapping[str, Callable[[SandboxSettings], Finder]] = {
     PYTHON: imported("agents.construction.python_files:PythonFinder"),
     TYPESCRIPT: imported("agents.construction.typescript_files:TypeScriptFinder"),
 }
-"""What finds places, by language."""
+"""The finder of each language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ class ConstructionRequest:
 
 @dataclass(slots=True)
 class OfRepository:
-    """What came of a repository.
+    """The result for a repository.
 
     Attributes:
         name: Its name, which its tasks have.
@@ -123,14 +122,14 @@ class OfRepository:
 
 @dataclass(slots=True)
 class Constructed:
-    """What came of a construction until now.
+    """The result of a construction so far.
 
     Attributes:
         tokenizer: What counted tokens.
         program: What found the names.
         cursor: How cursors were placed.
         predictor: The model that was to complete tasks without context; empty for none.
-        repositories: What came of each that is done, by its place.
+        repositories: The results of those that are done, by their places.
         added: The tasks that are new.
         known: The tasks that were there.
     """
@@ -196,7 +195,7 @@ class Construction:
     @property
     def kind(self) -> str:
         """The name of its part."""
-        return KIND
+        return CONSTRUCTION
 
     @property
     def name(self) -> str:
@@ -322,7 +321,7 @@ class _Constructing:
         """Return why a repository with some files of the language is left out; empty where it is not."""
         if not texts:
             return NO_FILES
-        if sum(map(len, texts)) > MOST_SOURCE:
+        if sum(len(text.encode()) for text in texts) > MOST_SOURCE:
             return TOO_MUCH
         if self.selection.has_known(texts):
             return KNOWN
@@ -378,7 +377,7 @@ def open_construction(description: Mapping[str, Any], settings: WorkSettings) ->
 
 
 PART = WorkPart(
-    KIND,
+    CONSTRUCTION,
     "construction of tasks",
     "Constructs completion tasks of repositories.",
     open_construction,

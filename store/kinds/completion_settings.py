@@ -12,6 +12,8 @@ RETRIEVED = "retrieval"
 WITH_REFERENCE = "retrieval w/ ref."
 CONTEXTS = (IN_FILE, RETRIEVED, WITH_REFERENCE)
 """The contexts of the tables of CrossCodeEval, in their order."""
+CONSTRUCTION, CONSTRUCTED = "construction", "constructed"
+"""The kind of works that construct tasks, and the extra field that such tasks have."""
 GREEDY, NUCLEUS, FIM = "greedy", "nucleus", "fim"
 OWN = "default"
 """The decoding of a service that takes no temperature, or is sent none."""

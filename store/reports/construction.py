@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from store.errors import WorkbenchError
 from store.formatting import pluralize
+from store.kinds.completion_settings import CONSTRUCTED, CONSTRUCTION
 from store.measures.completion import LANGUAGES
 from store.reports.completion import SHOWN
 from store.reports.options import Options
@@ -23,10 +24,6 @@ from store.tables.runs import WorkRow
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-
-KIND = "construction"
-MADE = "constructed"
-"""The extra field of a task that was constructed here."""
 
 PUBLISHED: Mapping[str, tuple[float, ...]] = {
     "python": (471, 1368, 2665, 90.6, 938.9, 1.0, 13.2),
@@ -88,7 +85,7 @@ def read_construction(connection: Connection, options: Options) -> list[Language
         WorkbenchError: Nothing was.
     """
     work = table_of(WorkRow)
-    asked = select(work.c.kept).where(work.c.kind == KIND).order_by(work.c.started_at)
+    asked = select(work.c.kept).where(work.c.kind == CONSTRUCTION).order_by(work.c.started_at)
     kept = [json.loads(text) for text in connection.execute(asked).scalars() if text and text != "{}"]
     figures = _figures(connection)
     if not kept and not figures:
@@ -150,7 +147,7 @@ def _figures(connection: Connection) -> dict[str, dict[str, float | None]]:
     asked = select(*columns, item.c.extra).join(item, item.c.id == task.c.item_id)
     rows = defaultdict[str, list[_Made]](list)
     for row in connection.execute(asked):
-        made = json.loads(row.extra or "{}").get(MADE)
+        made = json.loads(row.extra or "{}").get(CONSTRUCTED)
         if isinstance(made, dict):
             lines = (_lines(row.prompt), _lines(row.reference))
             rows[row.language].append(_Made(row.repository, row.path, lines, made["tokens"]))

@@ -10,20 +10,12 @@ import typer
 
 from store.json_fields import json_fields
 from store.policy.scope import Shows
+from workbench.cli.measuring import CodeLanguage
 from workbench.cli.options import Answer, ConfigFile, Workspace, command, session, settings
 from workbench.cli.searching import adding_to, carried_out
 
 if TYPE_CHECKING:
     from agents.completions.context import ContextRetrieved
-
-
-class ConstructLanguage(StrEnum):
-    """The languages of which tasks are constructed."""
-
-    csharp = "csharp"
-    java = "java"
-    python = "python"
-    typescript = "typescript"
 
 
 class CursorName(StrEnum):
@@ -57,7 +49,7 @@ def construct_command(
     ],
     *,
     language: Annotated[
-        ConstructLanguage,
+        CodeLanguage,
         typer.Option("--language", help="The language of the tasks.", show_default=False),
     ],
     preset: Annotated[

@@ -40,7 +40,7 @@ class LevelName(StrEnum):
 
 
 class CodeLanguage(StrEnum):
-    """A language whose completions are scored."""
+    """A language of completion tasks."""
 
     csharp = "csharp"
     java = "java"

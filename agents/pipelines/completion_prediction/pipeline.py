@@ -41,6 +41,11 @@ LONGEST = 8192
 """Tokens that models read and write, by what their names contain; others as many as StarCoder."""
 
 
+def longest_of(model: str) -> int:
+    """Return how many tokens a model reads and writes, by its name."""
+    return next((size for part, size in LENGTHS.items() if part in model.casefold()), LONGEST)
+
+
 def check_setting(connection: Connection, configuration: Configuration) -> None:
     """Refuse a setting under which no task has context.
 
@@ -151,12 +156,11 @@ class CompletionPrediction:
                 "Complete it without --fim.",
             )
         sampled = self._options[DECODING] == NUCLEUS
-        length = next((size for part, size in LENGTHS.items() if part in model.casefold()), LONGEST)
         return PlainText(
             item.prompt,
             context=context,
             suffix=item.suffix if self._options[FILL_IN] else "",
-            longest=length,
+            longest=longest_of(model),
             n=SAMPLES if sampled else 1,
             temperature=TEMPERATURE if sampled else 0.0,
             top_p=TOP_P if sampled else None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agents.sandbox.errors import INSTALL_HINT, SandboxError
 from agents.sandbox.inside.boot import FLAGS
 from agents.sandbox.inside.fork_server import NOBODY, SMALL_FOLDER_BYTES
 from agents.sandbox.interpreter import FORK_SERVER, environment_variables, forking_source, scripts
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
 
     from agents.sandbox.interpreter import Interpreter
     from agents.sandbox.protocol import Limits
+    from agents.sandbox.settings import SandboxSettings
 
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _PREFIX = Path("/opt/py")
 _HARNESS, _PLACE, _WORK = "/harness", "/sandbox", "/sandbox/work"
 # Bytes of the program's own two files.
 _SOURCES = 16 * 1024 * 1024
+USER_IDS = range(61184, 65520)
+"""Users that no one is, one of which root's programs become: the range that systemd keeps for such."""
 RIGHTS = ("CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP")
 """Capabilities that a process needs to change its user and to drop all others."""
 FORKING_RIGHTS = ("CAP_KILL", "CAP_NET_ADMIN", "CAP_SETFCAP", "CAP_SYS_ADMIN")
@@ -32,6 +37,22 @@ SECCOMP = "seccomp"
 """Among `contents`: the filter of system calls, which is no file inside."""
 OUTER = {"PATH": os.environ.get("PATH", os.defpath)}
 """All that bubblewrap itself sees of this process's variables."""
+
+
+def find_bubblewrap(settings: SandboxSettings) -> str:
+    """Return the path of bubblewrap.
+
+    Raises:
+        SandboxError: It is not installed.
+    """
+    found = shutil.which(settings.bwrap)
+    if found is None:
+        raise SandboxError(
+            "bubblewrap is not installed",
+            f"The program {settings.bwrap!r} was not found, so nothing isolates a program.",
+            INSTALL_HINT,
+        )
+    return found
 
 
 def contents() -> dict[str, bytes]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import shutil
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,13 +22,21 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from agents.sandbox.bubblewrap.cgroup import group_of, parents
-from agents.sandbox.bubblewrap.command import OUTER, contents, forking_command, memory_files, scratch_bytes
+from agents.sandbox.bubblewrap.command import (
+    OUTER,
+    USER_IDS,
+    contents,
+    find_bubblewrap,
+    forking_command,
+    memory_files,
+    scratch_bytes,
+)
 from agents.sandbox.bubblewrap.fork_client import ForkServer, ServerFailed
 from agents.sandbox.bubblewrap.repairs import NOTES, BubblewrapRepairPlace
 from agents.sandbox.bubblewrap.snapshots import SnapshotFolder
 from agents.sandbox.check import check_by_running
 from agents.sandbox.child_process import finish
-from agents.sandbox.errors import INSTALL_HINT, SandboxError
+from agents.sandbox.errors import SandboxError
 from agents.sandbox.inside.fork_server import DESCRIPTORS, NO_CHANGE_OF_USER
 from agents.sandbox.inside.repairer import REPAIRED
 from agents.sandbox.interpreter import find_interpreter, options, program_input
@@ -49,8 +56,6 @@ if TYPE_CHECKING:
     from agents.sandbox.repair import RepairAction, RepairReport
     from agents.sandbox.settings import SandboxSettings
 
-# The range that systemd keeps for users who exist only while a service runs.
-_USER_IDS = range(61184, 65520)
 # The seeds that programs are run with, each of which needs an interpreter of its own to fork from.
 _SEEDS = (0, SECOND_SEED)
 
@@ -84,8 +89,8 @@ class BubblewrapSandbox:
         self._settings = settings
         self.repairs = NOTES.format(reach=describe_reach(settings))
         # Runs that follow each other get different users, so that none is charged for another's processes.
-        self._users = itertools.cycle(_USER_IDS)
-        for _ in range(os.getpid() % len(_USER_IDS)):
+        self._users = itertools.cycle(USER_IDS)
+        for _ in range(os.getpid() % len(USER_IDS)):
             next(self._users)
         self._forking: dict[int, asyncio.Task[ForkServer | None]] | None = None
         self._snapshots = SnapshotFolder(settings.snapshots)
@@ -207,14 +212,7 @@ class BubblewrapSandbox:
 
     def _what_starts(self) -> tuple[str, Interpreter]:
         """Find bubblewrap and the interpreter."""
-        found = shutil.which(self._settings.bwrap)
-        if found is None:
-            raise SandboxError(
-                "bubblewrap is not installed",
-                f"The program {self._settings.bwrap!r} was not found, so nothing isolates a program.",
-                INSTALL_HINT,
-            )
-        return found, find_interpreter(self._settings.python)
+        return find_bubblewrap(self._settings), find_interpreter(self._settings.python)
 
     def _user(self) -> int | None:
         """Return the user that root's next run becomes."""

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agents.sandbox.bubblewrap.cgroup import ControlGroup
-from agents.sandbox.bubblewrap.command import OUTER, common_contents, memory_files, plain_command
+from agents.sandbox.bubblewrap.command import (
+    OUTER,
+    USER_IDS,
+    common_contents,
+    find_bubblewrap,
+    memory_files,
+    plain_command,
+)
 from agents.sandbox.child_process import finish, run_child
-from agents.sandbox.errors import SandboxError
 from agents.sandbox.interpreter import find_interpreter
 from agents.sandbox.protocol import Limits
 
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from agents.sandbox.output_capture import ProcessResult
     from agents.sandbox.settings import SandboxSettings
 
-_USERS = itertools.cycle(range(61184, 65520))
+_USERS = itertools.cycle(USER_IDS)
 _MEBIBYTE = 1 << 20
 # What is limited before bubblewrap starts: the group is entered, then limits that all processes inherit.
 _LIMITED = 'for each in $GROUP; do echo 0 > "/dev/fd/$each" || exit; done; {limits} && exec "$@"'
@@ -107,19 +112,3 @@ async def run_tool(
     finally:
         if group is not None:
             await finish(group.remove())
-
-
-def find_bubblewrap(settings: SandboxSettings) -> str:
-    """Return the path of bubblewrap.
-
-    Raises:
-        SandboxError: It is not installed.
-    """
-    found = shutil.which(settings.bwrap)
-    if found is None:
-        raise SandboxError(
-            "bubblewrap is not installed",
-            f"The program {settings.bwrap!r} was not found, so nothing isolates what reads these files.",
-            "Install it: apt install bubblewrap",
-        )
-    return found
