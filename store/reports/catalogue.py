@@ -332,7 +332,7 @@ OURS = (
     ReportSpec(
         "completion",
         "Completions",
-        "scores of models' completions, by context and language",
+        "scores of completions, by context",
         read_completion,
         completion_report,
         completion_fields,
@@ -343,7 +343,7 @@ OURS = (
     ReportSpec(
         "construction",
         "Constructed tasks",
-        "tasks constructed from repositories, and what was left out",
+        "tasks made from repositories",
         read_construction,
         construction_report,
         construction_fields,

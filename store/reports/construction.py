@@ -198,7 +198,8 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
     tasks = int(sum(one.figures["tasks"] or 0 for one in found))
     return Report(
         caption=(
-            f"{pluralize(tasks, 'task')} of {pluralize(sum(one.places for one in found), 'place')}"
+            f"{pluralize(tasks, 'task')} · {sum(map(_made, found)):,} made here of "
+            f"{pluralize(sum(one.places for one in found), 'place')}"
             if any(one.tried for one in found)
             else f"{pluralize(tasks, 'task')}, constructed elsewhere",
             *(
@@ -231,8 +232,13 @@ def _statistics(found: Sequence[LanguageTasks]) -> Table:
 _COUNTS = 3
 
 
+def _made(one: LanguageTasks) -> int:
+    """Return how many places became tasks; others may have been constructed elsewhere, and imported."""
+    return one.places - sum(one.left_out.values())
+
+
 def _places(one: LanguageTasks) -> Table:
-    made = one.places - sum(one.left_out.values())
+    made = _made(one)
     rows = [Row(("task", counted(made), _share(made, one.places)), _part(made, one.places))]
     rows += [
         Row((f"none: {why}", counted(count), _share(count, one.places)), _part(count, one.places))
