@@ -153,7 +153,7 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: py
     # Caches are no settings: without the real one, pip would fetch everything anew.
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
     for name in list(os.environ):
-        if name.startswith("WORKBENCH_") or name.endswith("_API_KEY") or name.endswith("_BASE_URL"):
+        if name.startswith("WORKBENCH_") or name.endswith(("_API_KEY", "_BASE_URL", "_TOKEN")):
             monkeypatch.delenv(name)
     for name, folder in {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share"}.items():
         monkeypatch.setenv(name, str(home / folder))

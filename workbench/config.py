@@ -24,6 +24,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings.exceptions import SettingsError
 
 from agents.code_search.settings import SearchSettings
+from agents.github.settings import GitHubSettings
 from agents.llm.settings import ModelSettings
 from agents.retrieval.settings import RetrievalSettings
 from agents.sandbox.settings import SandboxSettings
@@ -73,6 +74,9 @@ class Config(BaseModel):
 
     search: SearchSettings = Field(default_factory=SearchSettings)
     """How repositories are searched."""
+
+    github: GitHubSettings = Field(default_factory=GitHubSettings)
+    """How GitHub is reached."""
 
 
 class _Environment(BaseSettings, Config):

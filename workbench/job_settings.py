@@ -45,6 +45,7 @@ def work_settings(config: Config, *, sample: bool = False) -> WorkSettings:
         config.agents.concurrency,
         config.agents.stop_seconds,
         config.sandbox,
+        config.github,
     )
 
 

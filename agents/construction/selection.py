@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from datetime import date
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from agents.github.objects import read_repositories, read_text
 from store.errors import ImportFailed
 
 CREATED = "2023-03-05..2023-06-15"
@@ -34,7 +34,6 @@ FEW_STARS = f"fewer than {FEWEST_STARS} stars"
 TOO_LARGE = "1 MB or more, zipped"
 KNOWN = "a file is in the list of hashes"
 
-_MOST_BYTES = 1 << 30
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -86,13 +85,8 @@ def read_selection(objects: str, created: str, hashes: str) -> Selection:
     """
     found = None
     if objects:
-        rows = _objects(objects, _read(objects))
-        found = {str(one.get("full_name")).lower(): one for one in rows if one.get("full_name")}
-        if not found:
-            raise ImportFailed(
-                "No repositories", f"{objects}: it holds no repository objects.", "Each has a full_name."
-            )
-    lines = _read(hashes).lower().split() if hashes else []
+        found = {str(one["full_name"]).lower(): one for one in read_repositories(objects)}
+    lines = read_text(hashes).lower().split() if hashes else []
     if wrong := next((line for line in lines if not _HASH.fullmatch(line)), ""):
         raise ImportFailed("No hash", f"{hashes}: {wrong[:70]!r} is no SHA-256 or SHA-1.", "Give one a line.")
     return Selection(found, interval_of(created) if created else None, frozenset(lines))
@@ -114,33 +108,6 @@ def interval_of(text: str) -> tuple[date, date]:
     if found[0] > found[1]:
         raise ImportFailed("No interval", f"{text!r} ends before it begins.", f"Give one: {CREATED}")
     return found
-
-
-def _read(path: str) -> str:
-    try:
-        with Path(path).expanduser().open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise ImportFailed("Not read", f"{path}: {error.strerror or error}.") from error
-    if len(content) > _MOST_BYTES:
-        raise ImportFailed("Too large", f"{path} has more than {_MOST_BYTES >> 30} GiB.", "Split it.")
-    return content.decode("utf-8", "replace")
-
-
-def _objects(path: str, text: str) -> list[Mapping[str, Any]]:
-    """Return the objects of an array, of what GitHub's search answers, or of a line each."""
-    try:
-        whole: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        try:
-            whole = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError) as error:
-            raise ImportFailed(
-                "No JSON", f"{path}: {error}.", "Give repository objects as GitHub's REST interface has them."
-            ) from error
-    if isinstance(whole, dict):
-        whole = whole["items"] if isinstance(whole.get("items"), list) else [whole]
-    return [one for one in whole if isinstance(one, dict)] if isinstance(whole, list) else []
 
 
 def _names_of(place: str) -> list[str]:

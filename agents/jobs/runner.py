@@ -36,7 +36,7 @@ from agents.settings import JobSettings
 from store.errors import WorkbenchError, not_written
 from store.policy.refusal import refuse_packet
 from store.processes import tuned_for_throughput
-from store.queries.works import work_row
+from store.queries.works import unfinished_work, work_row
 from store.tables.runs import described
 
 if TYPE_CHECKING:
@@ -434,7 +434,12 @@ def run_work(
         WorkbenchError: The workspace is a packet.
     """
     with tuned_for_throughput(), JobRunner(workspace, emit, limits) as runner:
-        job = runner.start(work)
+        kind, _, description = description_of(work)
+        again = None
+        if description is not None:
+            with workspace.reading() as connection:
+                again = unfinished_work(connection, kind, description)
+        job = runner.start(work, again)
         patience: float | None = None
         checks = [check]
         while True:

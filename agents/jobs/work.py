@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from agents.github.settings import GitHubSettings
 from agents.jobs.budget import Budget
 from agents.jobs.pause_gate import Halted
 from agents.sandbox.settings import SandboxSettings
@@ -90,6 +91,7 @@ class WorkSettings:
         concurrency: How much of one work is worked on at the same time, where it has parts.
         stop_seconds: How long turns under way may take to end once a work is stopped.
         sandboxes: Where what isolates programs is.
+        github: How GitHub is reached.
     """
 
     models: ModelSettings
@@ -100,6 +102,7 @@ class WorkSettings:
     concurrency: int = 8
     stop_seconds: float = 5.0
     sandboxes: SandboxSettings = field(default_factory=SandboxSettings)
+    github: GitHubSettings = field(default_factory=GitHubSettings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,19 @@ def listed_works(connection: Connection, kind: str = "") -> tuple[WorkRow, ...]:
     return tuple(WorkRow(**row) for row in connection.execute(found).mappings())
 
 
+def unfinished_work(connection: Connection, kind: str, description: str) -> WorkRow | None:
+    """Return the work of a kind and description that was begun last, unless it is done; None for none."""
+    table = table_of(WorkRow)
+    found = (
+        select(table)
+        .where(table.c.kind == kind, table.c.description == description)
+        .order_by(table.c.started_at.desc(), table.c.id.desc())
+        .limit(1)
+    )
+    row = connection.execute(found).mappings().first()
+    return None if row is None or row["state"] == "done" else WorkRow(**row)
+
+
 def work_row(connection: Connection, key: UUID) -> WorkRow | None:
     """Return a work with all that it kept; None where there is none."""
     table = table_of(WorkRow)

@@ -17,6 +17,7 @@ from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
+from store.reports.collection import collection_fields, collection_report, read_collection
 from store.reports.completion import completion_fields, completion_report, read_completion
 from store.reports.construction import construction_fields, construction_report, read_construction
 from store.reports.labels import (
@@ -349,6 +350,16 @@ OURS = (
         construction_fields,
         source="Table 1 of CrossCodeEval",
         kind="completion",
+    ),
+    ReportSpec(
+        "collection",
+        "Collected issues",
+        "questions made of issues, and what was left out",
+        read_collection,
+        collection_report,
+        collection_fields,
+        source="Table I and Figure 4 of CoReQA",
+        kind="answer",
     ),
     ReportSpec(
         "preference",

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from construction_projects import write_project
 
@@ -55,3 +56,6 @@ def test_the_tasks_are_the_same(after: int, when: str, tmp_path: Path, workbench
     told = workbench(*killed, "--json").json()
     assert told["tasks"] == whole["tasks"]
     assert exported("killed") == exported("whole")
+    # It went on: one work, and what was kept of the first repository is not done again.
+    with duckdb.connect(str(tmp_path / "killed.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT kind, state FROM work").fetchall() == [("construction", "done")]

@@ -38,6 +38,7 @@ NAMES = (
         "retrieval",
         "completion",
         "construction",
+        "collection",
         "preference",
         "ratings",
         "wins",

@@ -17,6 +17,7 @@ from workbench.cli import (
     agents,
     annotate,
     candidates,
+    collecting,
     comparing,
     completing,
     copies,
@@ -149,6 +150,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
             "Find the best codes of each query, as pairs to label.",
         ),
         ("search", searching.search_command, "Find the functions of a repository that answer a query."),
+        ("collect", collecting.collect_command, "Collect repositories and issues of GitHub."),
         ("construct", completing.construct_command, "Construct completion tasks from repositories."),
         (
             "retrieve",
@@ -200,6 +202,7 @@ _GROUPS = {
     sandbox_command: sandbox_commands,
     studying.study_command: studying.study_commands,
     comparing.compare_command: comparing.compare_commands,
+    collecting.collect_command: collecting.collect_commands,
     packets.packet_command: packets.packet_commands,
     agents.agents_command: agents.agents_commands,
     evaluating.evaluate_command: evaluating.evaluate_commands,

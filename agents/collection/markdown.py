@@ -1,0 +1,109 @@
+"""What a text of an issue holds, as GitHub would show it: code, images, and what it points to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_PICTURE = r"\.(?:png|jpe?g|gif|webp|bmp|svg)(?:[?#][^\s)]*)?"
+_IMAGE = re.compile(
+    rf"https?://[^\s<>\"')]+{_PICTURE}(?![\w.])"
+    r"|https?://(?:user-images|private-user-images)\.githubusercontent\.com/"
+    r"|https?://github\.com/(?:user-attachments/assets|[\w.-]+/[\w.-]+/assets)/",
+    re.IGNORECASE,
+)
+_HTML_IMAGE = re.compile(r"<(?:img|picture|svg|video)\b", re.IGNORECASE)
+_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ADDRESS = re.compile(r"https?://\S+")
+_THREAD_ADDRESS = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pulls?)/(\d+)(?![^/?#\s)\]>,.])")
+_COMMIT_ADDRESS = re.compile(r"https?://[^/\s]+/[^/\s]+/[^/\s]+/(?:pulls?/\d+/)?commits?/[0-9a-f]{7,40}")
+_NUMBER = re.compile(r"(?<![\w&/#-])([\w.-]+/[\w.-]+|GH(?=-))?(?:#|(?<=GH)-)(\d{1,9})(?![\w-])")
+# Forty digits are a hash; fewer are a word or a number unless they have both digits and letters.
+_HASH = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{40}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39})(?![\w/-])")
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    for token in _parser().parse(text):
+        yield token
+        yield from token.children or ()
+
+
+def code_blocks(text: str) -> list[str]:
+    """Return the blocks of code in a Markdown text, in order, each fenced, with its language."""
+    blocks = []
+    for token in _tokens(text):
+        if token.type in ("fence", "code_block"):
+            fence = "```"
+            while fence in token.content:
+                fence += "`"
+            blocks.append(f"{fence}{token.info.strip()}\n{token.content.rstrip()}\n{fence}")
+    return blocks
+
+
+def has_image(text: str) -> bool:
+    """Return whether a Markdown text shows an image, or points to one."""
+    if "![" not in text and "<" not in text and "http" not in text:
+        return False
+    for token in _tokens(text):
+        if token.type == "image":
+            return True
+        if token.type in ("html_block", "html_inline"):
+            html = _HTML_COMMENT.sub("", token.content)
+            if _HTML_IMAGE.search(html) or _IMAGE.search(html):
+                return True
+        if token.type == "text" and _IMAGE.search(token.content):
+            return True
+        if token.type == "link_open" and _IMAGE.match(str(token.attrs.get("href", ""))):
+            return True
+    return False
+
+
+def points_elsewhere(text: str, repository: str, number: int | None) -> bool:
+    """Return whether a Markdown text points to another issue, to a pull request or to a commit.
+
+    Args:
+        text: The text; what stands in code or in an HTML comment points nowhere.
+        repository: The repository of its issue, OWNER/NAME.
+        number: The number of its issue.
+    """
+    own = (repository.lower(), number)
+
+    def is_other(of: str, digits: str) -> bool:
+        return (of.lower() or own[0], int(digits)) != own
+
+    for token in _tokens(text):
+        words, addresses = "", []
+        if token.type == "text":
+            addresses = _ADDRESS.findall(token.content)
+            words = _ADDRESS.sub(" ", token.content)
+        elif token.type == "link_open":
+            addresses = [str(token.attrs.get("href", ""))]
+        elif token.type in ("html_block", "html_inline"):
+            html = _HTML_COMMENT.sub("", token.content)
+            addresses = [part.strip("\"'<>") for part in re.split(r"[\s\"'<>]+", html) if "://" in part]
+            words = re.sub(r"<[^>]*>", " ", html)
+        for address in addresses:
+            if _COMMIT_ADDRESS.match(address):
+                return True
+            if (found := _THREAD_ADDRESS.match(address)) and is_other(found[1], found[2]):
+                return True
+        if _HASH.search(words):
+            return True
+        for found in _NUMBER.finditer(words):
+            of = found[1] or ""
+            if is_other("" if of == "GH" else of, found[2]):
+                return True
+    return False
