@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
-    *("import", "candidates", "search", "construct", "retrieve"),
+    *("import", "candidates", "search", "collect", "construct", "retrieve"),
     *("items", "views", "sql", "split", "splits", "export"),
     *("annotate", "judge-pairs", "complete", "agents", "replies", "sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),

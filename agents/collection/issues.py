@@ -30,7 +30,7 @@ from store.ingest.importing import import_records
 from store.ingest.plain_files import plain_files
 from store.kinds.issue_threads import COLLECTION
 from store.tables.columns import table_of
-from store.tables.imported import Item
+from store.tables.imported import Item, RepositoryQuestion
 
 if TYPE_CHECKING:
     from agents.github.client import GitHub
@@ -453,8 +453,8 @@ class _Collecting:
 
     def _add(self, found: OfSource, entities: Sequence[Entity]) -> None:
         """Add issues as questions to the workspace; those that are there stay as they are."""
-        item = table_of(Item)
-        asked = select(item.c.external_id).where(item.c.kind == "answer")
+        item, question = table_of(Item), table_of(RepositoryQuestion)
+        asked = select(item.c.external_id).join(question, question.c.item_id == item.c.id)
         with self.control.workspace.reading() as connection:
             there = set(connection.execute(asked).scalars())
         new = [entity for entity in entities if entity.fields["external_id"] not in there]

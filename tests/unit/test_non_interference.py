@@ -126,6 +126,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
+    "collect issues": ["WS nothing.json --json", "WS nothing.json"],
     "construct": ["WS . --language python --json", "WS nothing --language python"],
     "retrieve": [
         "WS --repositories . --retriever bm25 --setting ours",
@@ -282,6 +283,7 @@ WITHOUT_WORKSPACE = {
     *(
         "agents",
         "agents prompts",
+        "collect repositories",
         "evaluate search",
         "measure agreement",
         "measure completion",
