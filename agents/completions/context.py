@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,17 +17,15 @@ from agents.completions.chunks import ENDINGS, MOST_CHUNKS, Chunk, chosen, cut, 
 from agents.completions.imports import Imports
 from agents.completions.okapi import Okapi, words_in
 from agents.jobs.limits import held
-from agents.jobs.work import MOST_NAME, WorkPart, WorkSettings, aside
+from agents.jobs.work import WorkPart, WorkSettings, aside
 from agents.jobs.work_progress import Pace, ReportWork, WorkProgress
 from agents.repositories.files import commit_in_name, find_repository, folder_of_repositories
 from agents.repositories.reading import read_repository
+from agents.retrieval.kept_context import check_setting, items_with_context, write_context
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
-from store.kinds.completion_settings import IN_FILE
-from store.tables.appending import append_rows
-from store.tables.columns import among, table_of
+from store.tables.columns import table_of
 from store.tables.imported import Completion
-from store.tables.responses import ContextChunk
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -195,7 +193,7 @@ class ContextRetrieval:
             WorkbenchError: There is no folder or no encoder of that name, there are no tasks, or context of
                 another retriever has that setting.
         """
-        _check_setting(self.request.setting)
+        check_setting(self.request.setting)
         share = None if self.request.retriever == BM25 else control.limits.gpu
         async with held(share, control.gate):
             found = await aside(control, partial(_Retrieving(self, control).run))
@@ -305,7 +303,9 @@ class _Retrieving:
                 scores = score(number, others[:MOST_CHUNKS])
                 hits = chosen([chunks[place] for place in others], scores, following=not with_reference)
                 rows[task.item_id] = self._rows(task, hits, imports)
-            written = self._workspace.lane.submit(partial(_write, rows, self._request.setting)).result()
+            written = self._workspace.lane.submit(
+                partial(write_context, rows, self._request.setting)
+            ).result()
             found.retrieved += written
             found.known += len(rows) - written
             pace.add(len(rows))
@@ -333,19 +333,6 @@ class _Retrieving:
         ]
 
 
-def _write(rows: Mapping[int, Sequence[Mapping[str, Any]]], setting: str, connection: Connection) -> int:
-    """Write the context of tasks that have none under the setting by now; return how many these are."""
-    new = rows.keys() - _with_context(connection, setting, rows)
-    append_rows(connection, table_of(ContextChunk), [row for item_id in sorted(new) for row in rows[item_id]])
-    return len(new)
-
-
-def _with_context(connection: Connection, setting: str, items: Iterable[int]) -> set[int]:
-    chunk = table_of(ContextChunk)
-    asked = select(chunk.c.item_id).where(chunk.c.setting == setting, among(chunk.c.item_id, list(items)))
-    return set(connection.execute(asked).scalars())
-
-
 def _read_tasks(
     connection: Connection, setting: str, extra: Mapping[str, Any]
 ) -> tuple[list[Task], set[int]]:
@@ -362,16 +349,7 @@ def _read_tasks(
         raise WorkbenchError(
             "No tasks", "There are no completion tasks.", "Import some: workbench import WORKSPACE FILE"
         )
-    chunk = table_of(ContextChunk)
-    of_setting = select(chunk.c.item_id, chunk.c.extra).where(chunk.c.setting == setting)
-    known = connection.execute(of_setting).all()
-    if not all(extra.items() <= json.loads(one.extra).items() for one in known):
-        raise WorkbenchError(
-            "Setting taken",
-            f"There is context under {setting!r} that was imported, or found in another way.",
-            "Name another setting: --setting NAME",
-        )
-    return tasks, {one.item_id for one in known}
+    return tasks, items_with_context(connection, setting, [task.item_id for task in tasks], extra)
 
 
 def _read(place: Path, repository: str, language: str) -> tuple[Repository, str]:
@@ -392,16 +370,6 @@ def _read(place: Path, repository: str, language: str) -> tuple[Repository, str]
             # What is on disk is better than nothing.
             why = error.message
     return read_repository(str(place), wanted), why
-
-
-def _check_setting(name: str) -> None:
-    # What follows a plus is the decoding of completions.
-    if not 0 < len(name) <= MOST_NAME or name == IN_FILE or "+" in name or not name.isprintable():
-        raise WorkbenchError(
-            "No name",
-            f"{name[:MOST_NAME]!r} is no name of context.",
-            f"Give one of at most {MOST_NAME} characters, without +, not {IN_FILE}: --setting rg1_bm25",
-        )
 
 
 def open_retrieval(description: Mapping[str, Any], settings: WorkSettings) -> ContextRetrieval:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -50,7 +51,8 @@ _ERROR = re.compile(r"^(.+?)\((\d+),(\d+)[^()]*\): error (CS\d+): (.*)$", re.MUL
 _QUOTED = re.compile(r"`([^']*)'")
 _UNKNOWN_TYPE, _UNKNOWN_IN, _NO_OVERRIDE = "CS0246", "CS0234", "CS0115"
 _UNKNOWN_NAMES = frozenset({"CS0103", "CS0117", "CS1061"})
-_NAME = re.compile(rb"[^\W\d](?:\w|[\x80-\xff])*|[\x80-\xff](?:\w|[\x80-\xff])*")
+_MEMBER = re.compile(r"(?:definition for|The name) `([^'<(]+)")
+"""The name in an error of `_UNKNOWN_NAMES`."""
 _TYPES = frozenset(
     {"class_declaration", "struct_declaration", "interface_declaration", "enum_declaration"}
 ) | {"record_declaration"}
@@ -58,7 +60,7 @@ _SPACES = frozenset({"namespace_declaration", "declaration_list", "file_scoped_n
 
 
 class _Error(NamedTuple):
-    """An error of the compiler; line and column from 0, the column in characters."""
+    """An error of the compiler; line and column from 0."""
 
     path: str
     line: int
@@ -86,11 +88,14 @@ class CSharpFinder:
             raise missing("mcs", "Names in C# files", "apt install mono-mcs")
         return Path(mono).resolve(), compiler
 
-    @property
+    @cached_property
     def program(self) -> str:
-        """The program."""
-        assert self._compiler
-        return "mcs"
+        """The program and its version."""
+        mono, compiler = self._compiler
+        told = subprocess.run(
+            [mono, compiler, "--version"], capture_output=True, text=True, check=False
+        ).stdout
+        return f"mcs {told.split()[-1]}" if told.split() else "mcs"
 
     async def find(self, files: Mapping[str, str]) -> Found:
         """Return the places; the project is compiled once for each file with its types emptied."""
@@ -273,18 +278,33 @@ class _Project:
         self.types[space, f"{name}`{arity}"] = _declaration(name, arity, whole)
 
     def _at(self, error: _Error) -> int:
-        """Return the place of an error in its file, in bytes."""
+        """Return the place of an error in its file, in bytes; columns are counted in units of UTF-16."""
         code = self.codes[error.path]
         starts = line_starts(code)
         start = starts[min(error.line, len(starts) - 1)]
         line = code[start : code.find(b"\n", start) if b"\n" in code[start:] else len(code)]
-        return start + len(line.decode(errors="replace")[: max(error.column, 0)].encode())
+        before = line.decode(errors="replace").encode("utf-16-le")[: 2 * max(error.column, 0)]
+        return start + len(before.decode("utf-16-le", errors="ignore").encode())
 
     def place(self, error: _Error) -> Place | None:
-        """Return the place of an error; None where no name is there."""
-        at = self._at(error)
-        name = _NAME.match(self.codes[error.path], at)
-        return None if name is None else Place(error.path, at, name[0].decode(errors="replace"))
+        """Return the place of the name in an error; None where its line has none.
+
+        Within an interpolated string the compiler counts columns from elsewhere, and mostly too many.
+        """
+        found = _MEMBER.search(error.said)
+        if found is None:
+            return None
+        name, code, at = found[1], self.codes[error.path], self._at(error)
+        begin = code.rfind(b"\n", 0, at) + 1
+        end = code.find(b"\n", begin)
+        line = code[begin : len(code) if end < 0 else end].decode(errors="replace")
+        places = [
+            begin + len(line[: one.start()].encode())
+            for one in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", line)
+        ]
+        before = [place for place in places if place <= at]
+        nearest = before[-1:] or places[:1]
+        return Place(error.path, nearest[0], name) if nearest else None
 
 
 def _above(node: Node, kind: str) -> Node | None:

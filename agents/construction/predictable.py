@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from agents.jobs.work import WorkSettings
 
 
+_OF_SERVICE = frozenset({"unavailable", "timeout", "rate_limited", "unauthorised"})
+"""What fails for one task fails for all."""
+
+
 class Predictor:
     """Asks a model to complete tasks, greedily and with their files alone.
 
@@ -46,15 +50,16 @@ class Predictor:
         """The model's name."""
         return self._model.model.name
 
-    async def predicted(self, tasks: Sequence[Task], ids: Sequence[str]) -> list[bool]:
-        """Return which tasks are completed exactly.
+    async def predicted(self, tasks: Sequence[Task], ids: Sequence[str]) -> list[bool | None]:
+        """Return which tasks are completed exactly; None where the model gave no usable reply.
 
         Raises:
             Halted: The work was stopped.
+            ModelError: The service does not answer at all.
         """
         return list(await asyncio.gather(*map(self._predicts, tasks, ids)))
 
-    async def _predicts(self, task: Task, name: str) -> bool:
+    async def _predicts(self, task: Task, name: str) -> bool | None:
         plain = PlainText(task.prompt, longest=longest_of(self.name))
         _, code, _ = cut(plain)
         messages = self._prompt.messages(context="none", code=code, after="none")
@@ -63,8 +68,10 @@ class Predictor:
             try:
                 found = await ask(COMPLETER, messages, Continuations, plain=plain)
             except ModelError as error:
+                if error.kind in _OF_SERVICE:
+                    raise
                 self._control.log("warning", f"{name} is kept: {error.title}. {error.message}")
-                return False
+                return None
         scores = score_completion(self._language, task.prompt, task.reference, found.best.text)
         return bool(scores.em)
 

@@ -31,14 +31,27 @@ def tokens_between(root: Node, start: int, end: int) -> list[Node]:
     return sorted(found, key=lambda node: node.start_byte)
 
 
-def python_statement(root: Node, start: int, end: int) -> tuple[int, int]:
-    """Return where the Python statement around a name begins and ends; of `if` and others the first line."""
+def python_statement(root: Node, code: bytes, start: int, end: int) -> tuple[int, int | None]:
+    """Return where the Python statement around a name begins and ends; of `if` and others their header.
+
+    What else is in its last line belongs to it, since a completion is cut at an end of a line (see
+    `store.measures.completion`). A decorator is no statement without what it decorates, so it has no end.
+    """
     node = root.descendant_for_byte_range(start, end) or root
     while node.parent is not None and node.parent.type not in ("module", "block"):
-        if node.type == "decorator" or _header_end(node, end):
+        if node.type == "decorator":
+            return node.start_byte, None
+        if _header_end(node, end):
             break
         node = node.parent
-    return node.start_byte, _header_end(node, end) or node.end_byte
+    ends = _header_end(node, end) or node.end_byte
+    newline = code.find(b"\n", ends)
+    line_end = len(code) if newline < 0 else newline
+    if not code[ends:line_end].split(b"#")[0].strip():
+        return node.start_byte, ends
+    # Another statement, or the body, which may go on in further lines.
+    goes_on = any(each.start_byte < line_end < each.end_byte for each in node.children)
+    return node.start_byte, None if goes_on else ends + len(code[ends:line_end].rstrip())
 
 
 def _header_end(node: Node, after: int) -> int | None:

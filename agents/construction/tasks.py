@@ -41,7 +41,8 @@ PREDICTED = "completed by a model without context"
 
 _END = re.compile(rb"[;{}]")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|' r"'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`")
+# The end of a reference can be within one.
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*(?:"|\Z)|' r"'(?:[^'\\\n]|\\.)*(?:'|\Z)|`(?:[^`\\]|\\.)*(?:`|\Z)")
 
 
 class Task(NamedTuple):
@@ -104,7 +105,10 @@ class Tokenizer:
             raise ImportFailed(
                 "No tokenizer", f"{file}: {error}", "Give a file tokenizer.json, or leave --tokenizer out."
             ) from error
-        self.name = file.absolute().parent.name if file.name == "tokenizer.json" else file.stem
+        self.name = f"{file.absolute().parent.name}/{file.name}"
+        # What is kept for a model would cut a text, or fill it up.
+        loaded.no_truncation()
+        loaded.no_padding()
         self._count = lambda text: len(loaded.encode(text, add_special_tokens=False).ids)
 
     def count(self, text: str) -> int:
@@ -176,8 +180,8 @@ def _why_not(task: Task, files: Mapping[str, str], rules: Rules) -> str:
         return LONG
     if any(task.reference in text for path, text in files.items() if path != task.path):
         return ELSEWHERE
-    most = rules.longest_string
-    if most is not None and any(len(found[0]) - 2 > most for found in _STRING.finditer(task.reference)):
+    strings = (found[0].strip("\"'`") for found in _STRING.finditer(task.reference))
+    if rules.longest_string is not None and any(len(one) > rules.longest_string for one in strings):
         return LONG_STRING
     return ""
 
@@ -223,7 +227,7 @@ class _File:
     def _statement(self, place: Place) -> tuple[int, int | None]:
         """Return where the statement of a place begins and ends."""
         if self._rules.language == PYTHON:
-            return python_statement(self._root, place.start, place.end)
+            return python_statement(self._root, self._code, place.start, place.end)
         ends = [found.end() for found in _END.finditer(self._code, self._line_of(place), place.start)]
         after = _END.search(self._code, place.end)
         return (ends[-1] if ends else 0), (None if after is None else after.end())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from agents.completions.chunks import ENDINGS, of_language
+from agents.completions.chunks import ENDINGS
 from agents.construction.places import Finder, Found
 from agents.construction.predictable import Predictor
 from agents.construction.selection import KNOWN, Selection, read_selection
@@ -30,7 +30,7 @@ from agents.jobs.work_progress import ReportWork, WorkProgress
 from agents.pipelines.spec import imported
 from agents.repositories.reading import Repository, read_repository
 from agents.repositories.syntax import CSHARP, JAVA, PYTHON, TYPESCRIPT
-from store.errors import ImportFailed, WorkbenchError
+from store.errors import ImportFailed, RecordsRefused, WorkbenchError
 from store.formatting import pluralize
 from store.ingest.importing import import_records
 from store.kinds.completion_settings import CONSTRUCTION
@@ -58,6 +58,7 @@ TOO_MUCH = f"more than {MOST_SOURCE >> 20} MiB of source files"
 FEW_FILES = f"fewer than {FEWEST_FILES} source files"
 MANY_FILES = f"more than {MOST_FILES} source files"
 NOT_COMPILED = "not compiled"
+REPLACED = "not in UTF-8"
 
 FINDERS: Mapping[str, Callable[[SandboxSettings], Finder]] = {
     CSHARP: imported("agents.construction.csharp_files:CSharpFinder"),
@@ -106,6 +107,7 @@ class OfRepository:
         files: Files of the language.
         places: Places that were found.
         tasks: Tasks that were made.
+        not_asked: Tasks among them of which the model that leaves out predictable ones gave no reply.
         left_out: How many places gave no task, by why.
         files_left_out: How many files were left out, by why.
     """
@@ -116,6 +118,7 @@ class OfRepository:
     files: int = 0
     places: int = 0
     tasks: int = 0
+    not_asked: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     files_left_out: dict[str, int] = field(default_factory=dict)
 
@@ -145,7 +148,7 @@ class Constructed:
     known: int = 0
 
     def total(self, name: str) -> int:
-        """Return a sum over the repositories: of `files`, `places` or `tasks`."""
+        """Return a sum over the repositories: of `files`, `places`, `tasks` or `not_asked`."""
         return sum(getattr(one, name) for one in self.repositories.values())
 
     def counts(self, name: str) -> Counter[str]:
@@ -162,7 +165,7 @@ class Constructed:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON."""
-        sums = {name: self.total(name) for name in ("files", "places", "tasks")}
+        sums = {name: self.total(name) for name in ("files", "places", "tasks", "not_asked")}
         counts = {name: dict(self.counts(name)) for name in ("left_out", "files_left_out")}
         return {**asdict(self), **sums, **counts}
 
@@ -178,6 +181,8 @@ class Constructed:
         for what, head, name in (("place", "no task", "left_out"), ("file", "left out", "files_left_out")):
             counts = self.counts(name).most_common()
             lines += [f"  {head}: {pluralize(count, what)}, {why}" for why, count in counts]
+        if silent := self.total("not_asked"):
+            lines.append(f"  {pluralize(silent, 'task')} kept without a reply of {self.predictor}")
         without = [one for one in self.repositories.values() if one.why]
         return [*lines, *(f"  left out: {one.name}, {one.why}. {one.said}".rstrip() for one in without)]
 
@@ -284,8 +289,11 @@ class _Constructing:
                 f"Two repositories are called {found.name}, so their tasks would have the same ids.",
                 "Rename a folder, or construct them into two workspaces.",
             )
-        files = {file.path: file.text for file in read.files}
-        paths = of_language(files, self.rules.language)
+        # A text with other characters than its file has is no task of it.
+        files = {file.path: file.text for file in read.files if not file.replaced}
+        _add(found.files_left_out, {REPLACED: read.replaced} if read.replaced else {})
+        # Unlike the search for context, in TypeScript too, whatever the name of its folder is.
+        paths = list(files)
         found.files, found.why = len(paths), self._why_not([files[path] for path in paths])
         if found.why:
             return found
@@ -300,7 +308,8 @@ class _Constructing:
             ids = [f"{found.name}/{task.id_in_repository}" for task in tasks]
             known = await self.predictor.predicted(tasks, ids)
             tasks = [task for task, predicted in zip(tasks, known, strict=True) if not predicted]
-            _add(found.left_out, {PREDICTED: sum(known)} if any(known) else {})
+            found.not_asked = known.count(None)
+            _add(found.left_out, {PREDICTED: known.count(True)} if any(known) else {})
         found.tasks = len(tasks)
         await undivided(partial(self._add, found.name, tasks))
         return found
@@ -334,9 +343,8 @@ class _Constructing:
     ) -> list[Task]:
         left_out = Counter[str]()
         made = list(tasks_of(found.name, files, places.places, self.rules, left_out))
-        earlier = [one.name for one in self.found.repositories.values() if one.tasks]
         with self.control.workspace.reading() as connection:
-            known = references_of(connection, earlier)
+            known = references_without(connection, found.name)
         kept = first_of_each(made, known, left_out)
         _add(found.left_out, left_out)
         return kept
@@ -346,9 +354,17 @@ class _Constructing:
         if not tasks:
             return
         records = [record_of(task, name, self.rules.language) for task in tasks]
-        report = import_records(
-            self.control.workspace, records, format="crosscodeeval", source=f"constructed of {name}"
-        )
+        try:
+            report = import_records(
+                self.control.workspace, records, format="crosscodeeval", source=f"constructed of {name}"
+            )
+        except RecordsRefused as error:
+            raise WorkbenchError(
+                "Other tasks of that name",
+                f"The workspace has tasks of {name} with the same ids and other texts: it has changed since, "
+                "or another repository is called the same.",
+                "Construct it into another workspace, or give its folder another name.",
+            ) from error
         self.found.added += report.items_added
         self.found.known += report.items_known
 
@@ -363,10 +379,10 @@ def named(repository: Repository) -> str:
     return f"{repository.name}-{repository.commit[:7]}" if repository.commit else repository.name
 
 
-def references_of(connection: Connection, repositories: Collection[str]) -> set[str]:
-    """Return the references of the tasks of some repositories."""
+def references_without(connection: Connection, repository: str) -> set[str]:
+    """Return the references of the tasks of all other repositories."""
     table = table_of(Completion)
-    asked = select(table.c.reference).where(table.c.repository.in_(list(repositories)))
+    asked = select(table.c.reference).where(table.c.repository != repository)
     return set(connection.execute(asked).scalars())
 
 

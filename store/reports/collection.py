@@ -159,7 +159,8 @@ def collection_report(found: Collection, options: Options) -> Report:
     if found.sources:
         of = pluralize(found.sources, "source")
         lines += [
-            f"{pluralize(found.issues, 'issue')} looked at in {of}, {found.pull_requests:,} pull requests not",
+            f"{pluralize(found.issues, 'issue')} looked at in {of}, "
+            f"{pluralize(found.pull_requests, 'pull request')} not",
             f"{found.labelled:,} have a label, {found.named:,} one with feat, bug, fix or error in it; "
             f"{found.code:,} have code",
         ]

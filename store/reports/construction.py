@@ -198,8 +198,8 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
     tasks = int(sum(one.figures["tasks"] or 0 for one in found))
     return Report(
         caption=(
-            f"{pluralize(tasks, 'task')} · {sum(map(_made, found)):,} made here of "
-            f"{pluralize(sum(one.places for one in found), 'place')}"
+            f"{pluralize(tasks, 'task')} · the last construction of each repository made "
+            f"{sum(map(_made, found)):,} of {pluralize(sum(one.places for one in found), 'place')}"
             if any(one.tried for one in found)
             else f"{pluralize(tasks, 'task')}, constructed elsewhere",
             *(

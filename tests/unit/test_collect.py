@@ -12,7 +12,6 @@ import duckdb
 import pytest
 from loopback_github import Answer, GitHubHere, github_here, helpful, issue
 
-from agents.collection.markdown import code_blocks, has_image, points_elsewhere
 from agents.collection.rules import (
     AGAIN,
     ELSEWHERE,
@@ -28,6 +27,7 @@ from agents.collection.rules import (
     IssueRules,
 )
 from agents.github.kept_pages import KeptPages
+from agents.questions.markdown import code_blocks, has_image, points_elsewhere
 
 FEW = IssueRules().too_few
 SECRET = "ghp-not-a-real-token"

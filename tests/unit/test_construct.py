@@ -12,7 +12,7 @@ import pytest
 from construction_projects import NAMES, PROJECTS, write_project
 from loopback_models import LoopbackModels, Status, Texts
 
-from agents.construction.csharp_files import empty_types
+from agents.construction.csharp_files import CSharpFinder, empty_types
 from agents.construction.places import Place
 from agents.construction.python_files import Modules, empty_imports
 from agents.construction.syntax import python_statement
@@ -31,6 +31,7 @@ from agents.construction.tasks import (
     tasks_of,
 )
 from agents.repositories.syntax import parsed
+from agents.sandbox.settings import SandboxSettings
 from store.errors import ImportFailed
 
 BODY = "".join(f"x{number} = {number}\n" for number in range(12))
@@ -124,6 +125,54 @@ def test_nothing_of_a_repository_is_executed(tmp_path: Path, workbench: Any) -> 
     assert left_out["without an import of the repository"] == 5
 
 
+CSHARP_LINES = {
+    'Console.WriteLine($"count {t.Count}!");': ["Count"],
+    'string s = "\U0001f600"; t.Open(s);': ["Open"],
+    'var s = $"the limit is {Till.Limit} and the count is {t.Count} of {a}";': ["Limit", "Count"],
+    "\tt.Open(a); // Open": ["Open"],
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("line", "names"), CSHARP_LINES.items())
+async def test_names_in_interpolated_strings_and_after_signs_of_two_units(
+    line: str, names: list[str]
+) -> None:
+    members = "public const int Limit = 3; public int Count; public void Open(object s) { }"
+    code = f"using System;\npublic class Main {{\nint a = 1;\nvoid Go(Till t) {{\n{line}\n}} }}\n"
+    files = {"Till.cs": f"public class Till {{ {members} }}\n", "Main.cs": code}
+    found = await CSharpFinder(SandboxSettings()).find(files)
+    assert [place.name for place in found.places] == names
+    for place in found.places:
+        assert code.encode()[: place.start].endswith(b".")
+        assert code.encode()[place.start :].startswith(place.name.encode())
+
+
+def test_what_changed_since_is_refused_and_what_is_not_utf8_left_out(tmp_path: Path, workbench: Any) -> None:
+    project = write_project(tmp_path / "shop", "python")
+    (project / "latin.py").write_bytes(b"from shop import till\nx = '\xe9'\n")
+    construct = ("construct", tmp_path / "a.duckdb", project, "--language", "python", "--cursor", "name")
+    assert workbench(*construct, "--json").json()["files_left_out"]["not in UTF-8"] == 1
+    main = project / "main.py"
+    main.write_text(main.read_text().replace("import", "import ", 1))
+    told = workbench(*construct)
+    assert told.code == 2
+    assert told.says("it has changed since")
+    assert told.says("another workspace")
+    assert workbench(*construct, "--created", "2023-01-01..2023-02-01").says("Give --github FILE")
+    nowhere = workbench("construct", tmp_path / "b.duckdb", tmp_path / "no", "--language", "python")
+    assert nowhere.code == 2
+    assert "Judge them" not in nowhere.out
+
+
+def test_the_reference_of_a_task_of_another_command_is_left_out(tmp_path: Path, workbench: Any) -> None:
+    first, second = (write_project(tmp_path / name, "python") for name in ("shop", "store"))
+    construct = ("construct", tmp_path / "a.duckdb")
+    made = workbench(*construct, first, "--language", "python", "--cursor", "name", "--json").json()["tasks"]
+    told = workbench(*construct, second, "--language", "python", "--cursor", "name", "--json").json()
+    assert (told["tasks"], told["left_out"][TWICE]) == (0, made)
+
+
 def test_repositories_of_the_preset(tmp_path: Path, workbench: Any) -> None:
     few, many = (write_project(tmp_path / name, "python") for name in ("few", "many"))
     for number in range(60):
@@ -209,25 +258,27 @@ def test_where_modules_are() -> None:
         ("x = till.open(1)\ny = 2\n", "x = till.open(1)"),
         ("if till.open(1):\n    x\n", "if till.open(1):"),
         ("if x:\n    a\nelif till.open(1):\n    b\n", "elif till.open(1):"),
-        ("for a in till.open(1): b\n", "for a in till.open(1):"),
+        ("for a in till.open(1): b\n", "for a in till.open(1): b"),
+        ("for a in till.open(1): b(\n    c)\n", None),
+        ("if till.open(1):  # why\n    x\n", "if till.open(1):"),
         ("with till.open(1) as a:\n    b\n", "with till.open(1) as a:"),
         ("try:\n    a\nexcept till.open as b:\n    c\n", "except till.open as b:"),
-        ("@till.open(1)\ndef f():\n    b\n", "@till.open(1)"),
+        ("@till.open(1)\ndef f():\n    b\n", None),
         ("class A(till.open):\n    b = 1\n", "class A(till.open):"),
         ("def f(a=till.open):\n    b = 1\n", "def f(a=till.open):"),
         (
             "def f():\n    return [\n        till.open(a)\n        for a in b\n    ]\n",
             "return [\n        till.open(a)\n        for a in b\n    ]",
         ),
-        ("a; till.open(1); b\n", "till.open(1)"),
+        ("a; till.open(1); b\n", "till.open(1); b"),
         ("x = {1: lambda: till.open}\n", "x = {1: lambda: till.open}"),
         ("while a: till.open(1)\n", "till.open(1)"),
     ],
 )
-def test_where_python_statements_end(code: str, statement: str) -> None:
+def test_where_python_statements_end(code: str, statement: str | None) -> None:
     at = code.index("open")
-    start, end = python_statement(parsed("python", "a.py", code.encode()), at, at + 4)
-    assert code[start:end] == statement
+    start, end = python_statement(parsed("python", "a.py", code.encode()), code.encode(), at, at + 4)
+    assert (None if end is None else code[start:end]) == statement
 
 
 def made(code: str, *, language: str = "python", **others: Any) -> tuple[list[Any], Counter[str]]:
@@ -253,6 +304,10 @@ def test_which_tasks_are_kept() -> None:
     string = f'{BODY}till.open("a long text, which nobody knows")\n'
     assert made(string, longest_string=20)[1] == {LONG_STRING: 1}
     assert len(made(string)[0]) == 1
+    # The end of a reference can be within a string.
+    cut = "".join(f"a({number});\n" for number in range(20)) + 'till.open("a long text; which ends");\n'
+    assert made(cut, language="java", longest_string=5)[1] == {LONG_STRING: 1}
+    assert len(made(cut, language="java", longest_string=12)[0]) == 1
     assert made(f"{BODY}till.open(drawer)\ntill.open(1)\n")[1] == {AGAIN: 1}
     left_out = Counter[str]()
     (task,), _ = made(f"{BODY}till.open(drawer)\n")
@@ -323,7 +378,12 @@ def test_tokenizers_are_named(tmp_path: Path) -> None:
     folder.mkdir()
     words.save(str(folder / "tokenizer.json"))
     found = Tokenizer(str(folder / "tokenizer.json"))
-    assert (found.name, found.count("a(b)")) == ("starcoder", 4)
+    assert (found.name, found.count("a(b)")) == ("starcoder/tokenizer.json", 4)
+    # What is kept for a model that reads so much.
+    words.enable_padding(length=20)
+    words.enable_truncation(2)
+    words.save(str(folder / "tokenizer.json"))
+    assert Tokenizer(str(folder / "tokenizer.json")).count("a(b)") == 4
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(ImportFailed, match="leave --tokenizer out"):
         Tokenizer(str(tmp_path / "bad.json"))

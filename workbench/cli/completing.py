@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.errors import WorkbenchError
 from store.json_fields import json_fields
 from store.policy.scope import Shows
 from workbench.cli.measuring import CodeLanguage
@@ -113,9 +114,15 @@ def construct_command(
     """
     from agents.code_search.work import absolute
     from agents.construction.selection import CREATED
-    from agents.construction.work import Construction, ConstructionRequest
+    from agents.construction.work import NOT_READ, Construction, ConstructionRequest
     from workbench.job_settings import work_settings
 
+    if created is not None and github is None:
+        raise WorkbenchError(
+            "Not known",
+            "When a repository was created is in its object of GitHub.",
+            "Give --github FILE, too.",
+        )
     loaded = settings(config)
     request = ConstructionRequest(
         tuple(dict.fromkeys(map(absolute, repositories))),
@@ -135,12 +142,11 @@ def construct_command(
         found, code, notes = carried_out(
             opened, work, "constructing", lambda made: bool(made.added or made.known)
         )
+    if not code and all(one.why == NOT_READ for one in found.repositories.values()):
+        code = 2
+    then = [f"Judge them: workbench {workspace}"] if found.total("tasks") else []
     return Answer(
-        {"workspace": workspace, **found.as_json()},
-        *found.sentences(),
-        f"Judge them: workbench {workspace}",
-        code=code,
-        notes=notes,
+        {"workspace": workspace, **found.as_json()}, *found.sentences(), *then, code=code, notes=notes
     )
 
 

@@ -1,0 +1,1 @@
+"""Questions about repositories: what their texts hold, and the context that models get (CoReQA, III.A)."""
