@@ -78,7 +78,7 @@ def progress_of(read: ProgressFound, options: Options) -> Report:
             ("of the run", ", ".join(read.runs.values()) or None),
             ("agreement with them", agreed),
             ("responses scored by judges", found.scored or None),
-            ("tokens", found.tokens),
+            ("tokens of all runs", found.tokens),
             ("cost", cost(found.money, found.unpriced)),
         ]
     )

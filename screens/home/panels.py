@@ -239,12 +239,17 @@ def runs(details: HomeDetails, facts: HomeFacts, width: int, *, short: bool) -> 
     if not details.runs:
         return []
     counts = facts.progress
-    spent = [f"{compact(counts.tokens)} tokens"] if counts.tokens else []
+    of_all = " in all" if len(details.runs) > 1 else ""
+    spent = [f"{compact(counts.tokens)} tokens{of_all}"] if counts.tokens else []
     if counts.tokens and counts.money is not None:
         spent.append(dollars(counts.money) + (" and more" if counts.unpriced else ""))
     if short:
         return [
-            [plain(" runs     ", "bold"), *_run(details.runs[0], width - 34), plain(f"  {' · '.join(spent)}")]
+            [
+                plain(" runs     ", "bold"),
+                *_run(details.runs[0], width - 34 - len(of_all)),
+                plain(f"  {' · '.join(spent)}"),
+            ]
         ]
     lines: list[Line] = [_run(run, width) for run in details.runs]
     drawn = sparkline(details.tokens, len(details.tokens))
