@@ -10,10 +10,11 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agents.construction.places import NO_IMPORT, Found, Place, line_starts, name_ending_at
-from agents.construction.tools import missing, written
+from agents.construction.tools import MOST_SECONDS, missing, written
 from agents.repositories.syntax import PYTHON, imports_in, module_folders, parsed, text_of
 from agents.sandbox.bubblewrap.tool import ToolLimits, run_tool
 from agents.sandbox.errors import SandboxError
@@ -41,7 +42,10 @@ _OPTIONS = (
     *("--persistent=no", "--missing-member-hint=no", "--load-plugins=", "--jobs=1"),
 )
 # What a file tells pylint, and Python about its encoding, is not followed: the text keeps its length.
-_ORDERS = re.compile(rb"(#[^\n]*?\b(?:pylint|coding)[ \t]*)[:=]")
+_ORDERS = re.compile(rb"(#[^\n]*?(?:\bpylint|coding)[ \t]*)[:=]")
+# Python ends a line there, and nothing else does.
+_LONE_RETURN = re.compile(rb"\r(?!\n)")
+MOST_PLAIN = 200
 _LONGEST_RUN = ToolLimits(wall_seconds=600.0, cpu_seconds=600)
 _OF_ONE_FILE = ToolLimits(wall_seconds=60.0, cpu_seconds=60)
 
@@ -83,7 +87,11 @@ class PythonFinder:
         given: dict[str, tuple[bytes, _Emptied]] = {}
         for path, text in files.items():
             code = text.encode()
-            emptied = empty_imports(code, path, modules)
+            try:
+                emptied = empty_imports(code, path, modules)
+            except RecursionError:
+                found.left_out[NOT_PARSED] += 1
+                continue
             if emptied is None:
                 found.left_out[NO_IMPORT] += 1
             else:
@@ -106,7 +114,11 @@ class PythonFinder:
         if told is None and len(given) > 1:
             # One of them keeps it from an end.
             told = {}
+            ends = monotonic() + MOST_SECONDS
             for path in given:
+                if monotonic() > ends:
+                    found.left_out[NOT_ENDED] += 1
+                    continue
                 of_file = await self._run({path: given[path]}, _OF_ONE_FILE)
                 if of_file is None:
                     found.left_out[NOT_ENDED] += 1
@@ -130,7 +142,7 @@ class PythonFinder:
         for number, (code, emptied) in enumerate(given.values()):
             # Modules of these names are imported nowhere.
             for kind, text in ((_AS_IT_IS, code), (_EMPTIED, emptied.code)):
-                files[f"file_{number:06}_{kind}.py"] = _ORDERS.sub(rb"\1 ", text)
+                files[f"file_{number:06}_{kind}.py"] = _without_orders(text)
         with written(files) as folder:
             result = await run_tool(
                 self._settings,
@@ -152,6 +164,14 @@ class PythonFinder:
             of_file = told[paths[int(one.file.split("_")[1])]]
             of_file[one.file.endswith(f"{_EMPTIED}.py")].append(one)
         return told
+
+
+def _without_orders(code: bytes) -> bytes:
+    """Return a file of the same length in which nothing tells pylint or Python what to do."""
+    code, found = _LONE_RETURN.sub(b" ", code), 1
+    while found:
+        code, found = _ORDERS.subn(rb"\1 ", code)
+    return code
 
 
 class _Message(NamedTuple):
@@ -194,6 +214,8 @@ def _places(
     known = {(one.line, one.column) for one in before}
     found = set()
     for one in after:
+        if not 0 <= one.line < len(emptied.lines):
+            continue
         line = emptied.lines[one.line]
         name = name_ending_at(code, starts[line] + one.column)
         if (line, one.column) not in known and name and name[1] not in _OF_PYTHON:
@@ -225,12 +247,14 @@ def empty_imports(code: bytes, path: str, modules: Modules) -> _Emptied | None:
     lines = code.split(b"\n")
     imports = [_Import(node, path, modules) for node in imports_in(PYTHON, path, root)]
     plain = [each for one in imports for each in one.plain]
+    if len(plain) > MOST_PLAIN:
+        return None
     replaced: dict[int, tuple[int, list[bytes]]] = {}
     for one in imports:
         (first, column), (last, end) = one.node.start_point, one.node.end_point
         alone = not lines[first][:column].strip() and not lines[last][end:].split(b"#")[0].strip()
         if alone and (new := one.lines(plain)):
-            replaced[first] = last, [b" " * column + line for line in new]
+            replaced[first] = last, [lines[first][:column] + line for line in new]
     if not replaced:
         return None
     result, numbers, at = list[bytes](), list[int](), 0

@@ -61,16 +61,18 @@ class Selection:
         licence = found.get("license")
         day = _day(found.get("created_at"))
         conditions: list[tuple[Callable[[], bool], str]] = [
-            (lambda: isinstance(licence, dict) and licence.get("spdx_id") in PERMISSIVE, LICENCE),
+            (lambda: isinstance(licence, dict) and str(licence.get("spdx_id")) in PERMISSIVE, LICENCE),
             (lambda: found.get("fork") is False, FORK),
-            (lambda: day is not None and self._is_within(day), OTHER_TIME),
+            (lambda: self._is_within(day), OTHER_TIME),
             (lambda: _number(found.get("stargazers_count")) >= FEWEST_STARS, FEW_STARS),
             (lambda: _kilobytes(place, found) < MOST_KILOBYTES, TOO_LARGE),
         ]
         return next((why for holds, why in conditions if not holds()), "")
 
-    def _is_within(self, day: date) -> bool:
-        return self.created is None or self.created[0] <= day <= self.created[1]
+    def _is_within(self, day: date | None) -> bool:
+        if self.created is None:
+            return True
+        return day is not None and self.created[0] <= day <= self.created[1]
 
     def has_known(self, texts: Iterable[str]) -> bool:
         """Return whether one of some files is in the list of hashes."""
@@ -140,8 +142,10 @@ def _day(value: object) -> date | None:
         return None
 
 
-def _hashes(text: str) -> tuple[str, str]:
-    """Return the SHA-256 of a file, and its SHA-1 as git has it."""
-    content = text.encode()
-    git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False)
-    return hashlib.sha256(content).hexdigest(), git.hexdigest()
+def _hashes(text: str) -> list[str]:
+    """Return the SHA-256 of a file, and its SHA-1 as git has it; with a byte order mark, too."""
+    found = []
+    for content in (text.encode(), text.encode("utf-8-sig")):
+        git = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False)
+        found += [hashlib.sha256(content).hexdigest(), git.hexdigest()]
+    return found

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DRAWN, AT_NAME = "drawn", "name"
 """Where the cursor is: before a token of the line that is drawn, up to the name; or right before the name."""
 
+MOST_BYTES = 256 << 20
+"""Of a tokenizer's file."""
 FEWEST_LINES = {PYTHON: 10, JAVA: 20, TYPESCRIPT: 30, CSHARP: 5}
 """Lines of a prompt at least that are neither blank nor import."""
 FEWEST_TOKENS, MOST_TOKENS = 3, 30
@@ -100,6 +102,8 @@ class Tokenizer:
                 "Install it: pip install 'workbench[models]'",
             ) from error
         try:
+            if not file.is_file() or file.stat().st_size > MOST_BYTES:
+                raise OSError(f"no file of at most {MOST_BYTES >> 20} MiB")
             loaded: Any = FromFile.from_file(str(file))
         except Exception as error:  # the library raises nothing more exact
             raise ImportFailed(

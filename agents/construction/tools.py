@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import errno
+import re
 import tempfile
+from array import array
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
+from agents.repositories.entries import is_plain
 from agents.sandbox.errors import SandboxError
 from store.errors import WorkbenchError
 
@@ -18,6 +23,12 @@ if TYPE_CHECKING:
 
 
 _NO_PLACE = frozenset({errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG})
+_LINE = re.compile(
+    r"(?P<number>\d{1,9}) (?P<what>\S+) (?P<key>\S+) (?P<start>-?\d{1,12}) (?P<end>-?\d{1,12})"
+)
+_NO_MEMORY = ("OutOfMemory", "heap out of memory", "heap limit")
+MOST_SECONDS = 1_800.0
+"""The time in which the files of one repository are read."""
 K = TypeVar("K", bound=Hashable)
 
 
@@ -26,8 +37,8 @@ def written(files: Mapping[str, bytes]) -> Iterator[Path]:
     """Write files into a folder, which goes at the end; another user may read them.
 
     Args:
-        files: Their content, by path in the folder; none of the paths leads out of it. One that cannot be
-            beside the others, such as in a folder that is another one of them, is left out.
+        files: Their content, by path in the folder. One that leads out of it, or cannot be beside the others,
+            such as in a folder that is another one of them, is left out.
 
     Raises:
         WorkbenchError: There is no room for them.
@@ -36,6 +47,8 @@ def written(files: Mapping[str, bytes]) -> Iterator[Path]:
         root = Path(name)
         folders = {root}
         for path, content in files.items():
+            if not is_plain(path):
+                continue
             file = root / path
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +99,9 @@ class Reading:
             SandboxError: The compiler could not be started at all.
         """
         self.given_up = True
-        if nothing_said and not result.stopped and result.code != -9:
-            said = result.stderr.decode(errors="replace").strip()[-1000:]
+        said = result.stderr.decode(errors="replace").strip()[-1000:]
+        no_memory = result.code == -9 or any(words in said for words in _NO_MEMORY)
+        if nothing_said and not result.stopped and not no_memory:
             raise SandboxError("The compiler was not started", said or f"It ended with {result.code}.")
 
 
@@ -103,7 +117,8 @@ async def read_all(
 ) -> dict[K, Reading]:
     """Have files read by a program, which says of each in turn what it found, as lines.
 
-    The one with which the program does not end is left out, and it is run again with those that are left.
+    The one with which the program does not end is left out, and it is run again with those that are left, for
+    as long as there is time.
 
     Args:
         wanted: What stands for the files.
@@ -113,11 +128,16 @@ async def read_all(
         SandboxError: It could not be started at all.
     """
     readings = {one: Reading() for one in wanted}
-    while waiting := [one for one in wanted if not readings[one].ended and not readings[one].given_up]:
+    ends = monotonic() + MOST_SECONDS
+    while monotonic() < ends and (
+        waiting := [one for one in wanted if not readings[one].ended and not readings[one].given_up]
+    ):
         result = await run(waiting)
         for line in result.stdout.decode(errors="replace").splitlines():
-            number, what, key, start, end = line.split()
-            readings[waiting[int(number)]].take(what, key, int(start), int(end))
+            # What is too long is cut in its middle.
+            if (told := _LINE.fullmatch(line)) and int(told["number"]) < len(waiting):
+                of_file = readings[waiting[int(told["number"])]]
+                of_file.take(told["what"], told["key"], int(told["start"]), int(told["end"]))
         if left := next((one for one in waiting if not readings[one].ended), None):
             readings[left].give_up(result, left == waiting[0] and not result.stdout)
     return readings
@@ -135,8 +155,20 @@ def of_utf16(code: bytes, units: int) -> int | None:
     """Return the place in a file, in bytes, that is given in UTF-16 units; None for none."""
     if code.isascii():
         return units if 0 <= units <= len(code) else None
-    text = code.decode().encode("utf-16-le")[: 2 * units]
-    return len(text.decode("utf-16-le", "ignore").encode())
+    places = _places(code)
+    return places[units] if 0 <= units < len(places) else None
+
+
+@lru_cache(maxsize=2)
+def _places(code: bytes) -> array[int]:
+    """Return where each UTF-16 unit of a file begins, in bytes, and its end; of a pair where that begins."""
+    places, at = array("L"), 0
+    for letter in code.decode():
+        size = len(letter.encode())
+        places.extend([at] * (2 if size == 4 else 1))
+        at += size
+    places.append(at)
+    return places
 
 
 def missing(program: str, what: str, how: str) -> SandboxError:

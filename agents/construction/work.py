@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,7 @@ from agents.construction.tasks import (
     record_of,
     tasks_of,
 )
+from agents.jobs.pause_gate import Halted
 from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
 from agents.jobs.work_progress import ReportWork, WorkProgress
 from agents.pipelines.spec import imported
@@ -51,6 +53,8 @@ MOST_SOURCE = 64 << 20
 MOST_REPOSITORIES = 1000
 """Repositories of one construction, which keeps what came of each."""
 _MOST_SAID = 300
+_LONGEST_NAME = 255
+"""Bytes of a name of a file or a folder."""
 
 NOT_READ = "not readable"
 NO_FILES = "no file of the language"
@@ -59,6 +63,8 @@ FEW_FILES = f"fewer than {FEWEST_FILES} source files"
 MANY_FILES = f"more than {MOST_FILES} source files"
 NOT_COMPILED = "not compiled"
 REPLACED = "not in UTF-8"
+UNUSABLE = "with a name that compilers do not take"
+TAKEN = "the workspace has other tasks with its ids"
 
 FINDERS: Mapping[str, Callable[[SandboxSettings], Finder]] = {
     CSHARP: imported("agents.construction.csharp_files:CSharpFinder"),
@@ -283,26 +289,35 @@ class _Constructing:
         if read is None:
             return found
         found.name = named(read)
+        # A text with other characters than its file has is no task of it.
+        usable = [file for file in read.files if _is_usable(file.path)]
+        _add(found.files_left_out, {UNUSABLE: len(read.files) - len(usable)})
+        files = {file.path: file.text for file in usable if not file.replaced}
+        _add(found.files_left_out, {REPLACED: len(usable) - len(files)})
+        # Unlike the search for context, in TypeScript too, whatever the name of its folder is.
+        paths = list(files)
+        found.files, found.why = len(paths), self._why_not([files[path] for path in paths])
+        if found.why:
+            return found
         if any(other.name == found.name for other in self.found.repositories.values() if not other.why):
             raise WorkbenchError(
                 "Two of one name",
                 f"Two repositories are called {found.name}, so their tasks would have the same ids.",
                 "Rename a folder, or construct them into two workspaces.",
             )
-        # A text with other characters than its file has is no task of it.
-        files = {file.path: file.text for file in read.files if not file.replaced}
-        _add(found.files_left_out, {REPLACED: read.replaced} if read.replaced else {})
-        # Unlike the search for context, in TypeScript too, whatever the name of its folder is.
-        paths = list(files)
-        found.files, found.why = len(paths), self._why_not([files[path] for path in paths])
-        if found.why:
+        try:
+            places = await self.finder.find({path: files[path] for path in paths})
+            found.places = len(places.places)
+            _add(found.files_left_out, places.left_out)
+            tasks = await aside(self.control, partial(self._tasks, found, files, places))
+        except (WorkbenchError, Halted):
+            raise
+        except Exception as error:  # noqa: BLE001 - files of others, and what compilers say of them
+            found.why, found.said = NOT_COMPILED, f"{type(error).__name__}: {error}"[:_MOST_SAID]
+            found.places, found.left_out = 0, {}
             return found
-        places = await self.finder.find({path: files[path] for path in paths})
-        found.places = len(places.places)
-        _add(found.files_left_out, places.left_out)
         if places.problem:
             found.why, found.said = NOT_COMPILED, places.problem[:_MOST_SAID]
-        tasks = await aside(self.control, partial(self._tasks, found, files, places))
         if self.predictor is not None:
             self.control.note(WorkProgress(f"asking {self.predictor.name}", 0, len(tasks)))
             ids = [f"{found.name}/{task.id_in_repository}" for task in tasks]
@@ -311,7 +326,7 @@ class _Constructing:
             found.not_asked = known.count(None)
             _add(found.left_out, {PREDICTED: known.count(True)} if any(known) else {})
         found.tasks = len(tasks)
-        await undivided(partial(self._add, found.name, tasks))
+        await undivided(partial(self._add, found, tasks))
         return found
 
     def _read(self, place: str, found: OfRepository, report: ReportWork) -> Repository | None:
@@ -349,29 +364,37 @@ class _Constructing:
         _add(found.left_out, left_out)
         return kept
 
-    def _add(self, name: str, tasks: Sequence[Task]) -> None:
+    def _add(self, found: OfRepository, tasks: Sequence[Task]) -> None:
         """Add tasks to the workspace, all or none; those that are there stay."""
         if not tasks:
             return
+        name = found.name
         records = [record_of(task, name, self.rules.language) for task in tasks]
         try:
             report = import_records(
                 self.control.workspace, records, format="crosscodeeval", source=f"constructed of {name}"
             )
-        except RecordsRefused as error:
-            raise WorkbenchError(
-                "Other tasks of that name",
-                f"The workspace has tasks of {name} with the same ids and other texts: it has changed since, "
-                "or another repository is called the same.",
-                "Construct it into another workspace, or give its folder another name.",
-            ) from error
+        except RecordsRefused:
+            found.why, found.tasks, found.places, found.left_out = TAKEN, 0, 0, {}
+            found.said = (
+                "It has changed since, or another repository is called the same. Construct it into another "
+                "workspace, or give its folder another name."
+            )
+            return
         self.found.added += report.items_added
         self.found.known += report.items_known
 
 
 def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
     for why, count in more.items():
-        counts[why] = counts.get(why, 0) + count
+        if count:
+            counts[why] = counts.get(why, 0) + count
+
+
+def _is_usable(path: str) -> bool:
+    """Return whether compilers take the name of a file: they are told of files by line, and in quotes."""
+    short = all(len(os.fsencode(part)) <= _LONGEST_NAME for part in path.split("/"))
+    return path.isprintable() and '"' not in path and short
 
 
 def named(repository: Repository) -> str:

@@ -53,6 +53,19 @@ def code_blocks(text: str) -> list[str]:
     return blocks
 
 
+def without_code(text: str) -> str:
+    """Return a Markdown text without its blocks of code."""
+    lines = text.split("\n")
+    spans = [
+        token.map
+        for token in _parser().parse(text)
+        if token.type in ("fence", "code_block") and token.map is not None
+    ]
+    for first, last in reversed(spans):
+        del lines[first:last]
+    return "\n".join(lines)
+
+
 def has_image(text: str) -> bool:
     """Return whether a Markdown text shows an image, or points to one."""
     if "![" not in text and "<" not in text and "http" not in text:

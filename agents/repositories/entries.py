@@ -8,11 +8,13 @@ from pathlib import Path
 
 MOST_BYTES = 1 << 20
 """The size of a file."""
+MOST_PATH = 4_096
+"""The characters of a path."""
 MOST_FILES = 20_000
 """The files of a repository."""
 
 LINK, SUBMODULE, SPECIAL, BINARY = "links", "submodules", "special files", "binary files"
-CLOSED = "folders that cannot be read"
+CLOSED, ELSEWHERE = "folders that cannot be read", "paths that lead elsewhere"
 TOO_LARGE, BEYOND, UNREADABLE = (
     f"files over {MOST_BYTES >> 20} MiB",
     "files beyond the limit",
@@ -33,6 +35,15 @@ class Entry:
     path: str
     why_not: str
     read: Callable[[int], bytes]
+
+
+def is_plain(path: str) -> bool:
+    """Return whether a path of a repository stays below it: git and archives can have others.
+
+    What is longer than a system takes, or has a NUL character, is none either.
+    """
+    parts = path.split("/")
+    return len(path) <= MOST_PATH and "\0" not in path and not {"", ".", ".."}.intersection(parts)
 
 
 def plain_path(folder: Path, path: str) -> Path | None:

@@ -258,6 +258,25 @@ class Clone:
                 "No such commit", f"{folder}: {why}.", "Name a branch, a tag or a commit of the clone."
             ) from error
 
+    @classmethod
+    def before(cls, folder: Path, moment: str) -> Clone:
+        """Find the last commit before a moment, of what is checked out.
+
+        Args:
+            folder: The clone.
+            moment: The time, in the form of ISO 8601.
+
+        Raises:
+            ImportFailed: The folder is no clone.
+            LookupError: There was none yet.
+        """
+        head = cls.of_folder(folder, "HEAD").commit
+        words = ("rev-list", "-1", f"--before={moment}", "--end-of-options", head)
+        commit = _git(folder, *words).decode().strip()
+        if not commit:
+            raise LookupError(f"{folder} has no commit before {moment}")
+        return cls(folder, commit)
+
     def entries(self, path: str = "") -> Iterator[Entry]:
         """Yield the files of the commit, while the clone is there.
 

@@ -29,6 +29,7 @@ from agents.repositories.entries import (
     BEYOND,
     BINARY,
     CLOSED,
+    ELSEWHERE,
     LINK,
     MOST_BYTES,
     MOST_FILES,
@@ -37,6 +38,7 @@ from agents.repositories.entries import (
     TOO_LARGE,
     UNREADABLE,
     Entry,
+    is_plain,
     plain_path,
 )
 from agents.repositories.git import Clone, fetched, head_of, is_git_url, shown_url, split_reference
@@ -199,6 +201,8 @@ def _read(name: str, commit: str, entries: Iterator[Entry], wanted: Callable[[st
         # What these would have held is not known.
         if why not in (LINK, SUBMODULE, CLOSED) and not wanted(entry.path):
             continue
+        if not why and not is_plain(entry.path):
+            why = ELSEWHERE
         if not why and (len(files) >= MOST_FILES or size >= MOST_TEXT):
             why = BEYOND
         data = b""

@@ -14,7 +14,7 @@ from loopback_models import LoopbackModels, Status, Texts
 
 from agents.construction.csharp_files import CSharpFinder, empty_types
 from agents.construction.places import Place
-from agents.construction.python_files import Modules, empty_imports
+from agents.construction.python_files import Modules, PythonFinder, empty_imports
 from agents.construction.syntax import python_statement
 from agents.construction.tasks import (
     AGAIN,
@@ -157,8 +157,8 @@ def test_what_changed_since_is_refused_and_what_is_not_utf8_left_out(tmp_path: P
     main.write_text(main.read_text().replace("import", "import ", 1))
     told = workbench(*construct)
     assert told.code == 2
-    assert told.says("it has changed since")
-    assert told.says("another workspace")
+    assert "It has changed since" in told.out
+    assert "another workspace" in told.out
     assert workbench(*construct, "--created", "2023-01-01..2023-02-01").says("Give --github FILE")
     nowhere = workbench("construct", tmp_path / "b.duckdb", tmp_path / "no", "--language", "python")
     assert nowhere.code == 2
@@ -495,3 +495,50 @@ def test_the_task_of_the_sample(tmp_path: Path, workbench: Any, sample_folder: P
     (python,) = workbench("report", tmp_path / "b.duckdb", "construction", "--json").json()["languages"]
     assert (python["tasks"], python["tried"], python["language"]) == (1, 0, "python")
     assert "1 task, constructed elsewhere" in workbench("report", tmp_path / "b.duckdb", "construction").out
+
+
+@pytest.mark.full
+def test_a_repository_that_cannot_be_analysed_ends_no_other(tmp_path: Path, workbench: Any) -> None:
+    deep, good = tmp_path / "deep", write_project(tmp_path / "shop", "csharp")
+    deep.mkdir()
+    nested = "namespace a {" * 1500 + "class B { int c; }" + "}" * 1500
+    (deep / "A.cs").write_text(nested)
+    (deep / "B.cs").write_text("class C { }")
+    construct = ("construct", tmp_path / "a.duckdb", deep, good, "--language", "csharp", "--json")
+    told = workbench(*construct).json()
+    first, second = told["repositories"].values()
+    assert first["why"] == "not compiled"
+    assert second["tasks"] == told["added"] > 0
+
+
+@pytest.mark.full
+def test_names_of_files_that_would_be_lines_of_their_own(tmp_path: Path, workbench: Any) -> None:
+    project = write_project(tmp_path / "shop", "java")
+    source = next(project.rglob("*.java"))
+    (source.parent / "A\nB.java").write_text("class A { }")
+    (source.parent / 'A"B.java').write_text("class A { }")
+    told = workbench("construct", tmp_path / "a.duckdb", project, "--language", "java", "--json").json()
+    assert told["files_left_out"]["with a name that compilers do not take"] == 2
+    assert told["tasks"] > 0
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"# a\r# b\r# c\n",
+        b"# vim: set fileencoding=latin-1 :\nname = '\xc3\xa9'\n",
+        b"# -*- encoding: latin-1 -*-\nname = '\xc3\xa9\xc3\xa9'\n",
+        b"# coding: coding: latin-1\n# pylint: pylint: disable=all\n",
+        b"x = [\r\n]\r\n",
+    ],
+)
+async def test_what_a_python_file_says_of_its_lines_and_letters_moves_no_place(before: bytes) -> None:
+    body = b"".join(b"x%d = %d\n" % (number, number) for number in range(12))
+    code = before + b"from till import drawer\nif x:\n\timport till\n" + body
+    code += "word = 'é'; drawer.open(word)\n".encode()
+    files = {"till.py": "class drawer:\n    open = print\n", "main.py": code.decode()}
+    found = await PythonFinder(SandboxSettings()).find(files)
+    assert found.left_out == {"without an import of the repository": 1}
+    (place,) = found.places
+    assert code[place.start : place.end] == b"open"
+    assert code[: place.start].endswith(b"drawer.")

@@ -18,11 +18,13 @@ from pathlib import Path
 import pytest
 
 from agents.code_search.work import absolute
+from agents.construction.tools import written
 from agents.repositories import git, reading
 from agents.repositories.entries import (
     BEYOND,
     BINARY,
     CLOSED,
+    ELSEWHERE,
     LINK,
     MOST_BYTES,
     SPECIAL,
@@ -505,3 +507,48 @@ def test_without_git(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (f"{clone}@main", url(clone)):
         with pytest.raises(ImportFailed, match="No git"):
             read_repository(place, is_python)
+
+
+def test_a_path_that_leads_out_of_the_repository_is_left_out(clone: Path, tmp_path: Path) -> None:
+    def made(lines: str) -> str:
+        command = ["git", "-C", str(clone), "mktree"]
+        return subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout.strip()
+
+    blob = subprocess.run(
+        ["git", "-C", str(clone), "hash-object", "-w", "--stdin"],
+        input="x = 1\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    inner = made(f"100644 blob {blob}\tescaped.py\n")
+    above = made(f"040000 tree {inner}\t..\n100644 blob {blob}\tplain.py\n")
+    tree = made(f"040000 tree {above}\tpackage\n")
+    commit = subprocess.run(
+        [
+            *("git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a"),
+            "commit-tree",
+            tree,
+            "-m",
+            "x",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    found = read_repository(f"{clone}@{commit}", lambda _: True)
+    assert [file.path for file in found.files] == ["package/plain.py"]
+    assert found.left_out == {ELSEWHERE: 1}
+    # What writes files for a compiler keeps to its folder by itself, too.
+    with written({"../out.py": b"x", "/dev/shm/out.py": b"x", "a/b.py": b"x", "a\0": b"x"}) as folder:
+        assert [path.name for path in folder.rglob("*.py")] == ["b.py"]
+        assert not (folder.parent / "out.py").exists()
+
+
+def test_paths_that_are_too_long_are_left_out(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a/" * 3000 + "b.py", "x = 1\n")
+        archive.writestr("c.py", "x = 1\n")
+    found = read_repository(str(tmp_path / "a.zip"), lambda _: True)
+    assert [file.path for file in found.files] == ["c.py"]
+    assert found.left_out == {ELSEWHERE: 1}

@@ -114,7 +114,7 @@ def construct_command(
     """
     from agents.code_search.work import absolute
     from agents.construction.selection import CREATED
-    from agents.construction.work import NOT_READ, Construction, ConstructionRequest
+    from agents.construction.work import NOT_READ, TAKEN, Construction, ConstructionRequest
     from workbench.job_settings import work_settings
 
     if created is not None and github is None:
@@ -142,7 +142,7 @@ def construct_command(
         found, code, notes = carried_out(
             opened, work, "constructing", lambda made: bool(made.added or made.known)
         )
-    if not code and all(one.why == NOT_READ for one in found.repositories.values()):
+    if not code and all(one.why in (NOT_READ, TAKEN) for one in found.repositories.values()):
         code = 2
     then = [f"Judge them: workbench {workspace}"] if found.total("tasks") else []
     return Answer(
