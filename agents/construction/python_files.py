@@ -46,8 +46,14 @@ _ORDERS = re.compile(rb"(#[^\n]*?(?:\bpylint|coding)[ \t]*)[:=]")
 # Python ends a line there, and nothing else does.
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
 MOST_PLAIN = 200
+"""Times that a file imports a module by its whole name: classes for all of them stand in place of each."""
+TOO_MANY = f"with more than {MOST_PLAIN} imports of modules"
 _LONGEST_RUN = ToolLimits(wall_seconds=600.0, cpu_seconds=600)
 _OF_ONE_FILE = ToolLimits(wall_seconds=60.0, cpu_seconds=60)
+
+
+class _TooMany(Exception):
+    pass
 
 
 class _Emptied(NamedTuple):
@@ -91,6 +97,9 @@ class PythonFinder:
                 emptied = empty_imports(code, path, modules)
             except RecursionError:
                 found.left_out[NOT_PARSED] += 1
+                continue
+            except _TooMany:
+                found.left_out[TOO_MANY] += 1
                 continue
             if emptied is None:
                 found.left_out[NO_IMPORT] += 1
@@ -242,13 +251,17 @@ class Modules:
 
 
 def empty_imports(code: bytes, path: str, modules: Modules) -> _Emptied | None:
-    """Return a file in which every import of the repository is an empty class; None where it has none."""
+    """Return a file in which every import of the repository is an empty class; None where it has none.
+
+    Raises:
+        _TooMany: It has more than `MOST_PLAIN`.
+    """
     root = parsed(PYTHON, path, code)
     lines = code.split(b"\n")
     imports = [_Import(node, path, modules) for node in imports_in(PYTHON, path, root)]
     plain = [each for one in imports for each in one.plain]
     if len(plain) > MOST_PLAIN:
-        return None
+        raise _TooMany
     replaced: dict[int, tuple[int, list[bytes]]] = {}
     for one in imports:
         (first, column), (last, end) = one.node.start_point, one.node.end_point

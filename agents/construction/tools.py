@@ -99,10 +99,12 @@ class Reading:
             SandboxError: The compiler could not be started at all.
         """
         self.given_up = True
-        said = result.stderr.decode(errors="replace").strip()[-1000:]
+        said = result.stderr.decode(errors="replace").strip()
         no_memory = result.code == -9 or any(words in said for words in _NO_MEMORY)
         if nothing_said and not result.stopped and not no_memory:
-            raise SandboxError("The compiler was not started", said or f"It ended with {result.code}.")
+            raise SandboxError(
+                "The compiler was not started", said[-1000:] or f"It ended with {result.code}."
+            )
 
 
 def why_unread(readings: Sequence[Reading], program: str) -> str:
