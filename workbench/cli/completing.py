@@ -1,4 +1,4 @@
-"""`workbench construct` and `retrieve`: completion tasks, and their cross-file context."""
+"""`workbench construct` and `retrieve`: completion tasks, and the context of tasks and questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from workbench.cli.options import Answer, ConfigFile, Workspace, command, sessio
 from workbench.cli.searching import adding_to, carried_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents.completions.context import ContextRetrieved
+    from agents.questions.context import QuestionContextRetrieved
 
 
 class CursorName(StrEnum):
@@ -24,6 +27,20 @@ class CursorName(StrEnum):
 
     drawn = "drawn"
     name = "name"
+
+
+class ContextKind(StrEnum):
+    """Items that get context."""
+
+    completion = "completion"
+    answer = "answer"
+
+
+class CutName(StrEnum):
+    """Where the files of a repository are cut."""
+
+    separators = "separators"
+    definitions = "definitions"
 
 
 class ConstructPreset(StrEnum):
@@ -182,28 +199,98 @@ def retrieve_command(
         bool,
         typer.Option(
             "--with-reference",
-            help="Search with the reference, too: an upper bound, which models cannot reach.",
+            help="Of tasks: search with the reference, too; an upper bound, which models cannot reach.",
         ),
     ] = False,
+    cut: Annotated[
+        CutName,
+        typer.Option(
+            "--cut", help="Of questions: cut files at separators of their language, or definitions."
+        ),
+    ] = CutName.separators,
+    chunk_size: Annotated[
+        int,
+        typer.Option(
+            "--chunk-size", min=50, max=100_000, metavar="N", help="Of questions: characters of a chunk."
+        ),
+    ] = 2_000,
+    overlap: Annotated[
+        int,
+        typer.Option("--overlap", min=0, metavar="N", help="Of questions: characters that two chunks share."),
+    ] = 200,
+    kind: Annotated[
+        ContextKind | None,
+        typer.Option(
+            "--kind", help="Of which items, where there are both: completion, or answer for questions."
+        ),
+    ] = None,
     config: ConfigFile = None,
 ) -> Answer:
-    """Retrieve the context of completion tasks, from the other files of their repositories.
+    """Retrieve the context of completion tasks, or of repository questions, from their repositories.
 
-    These are cut into chunks of 10 lines; those most similar to the 10 lines before the cursor are found, and
-    the 5 chunks that follow them are kept. What is stopped goes on when it is run again:
-    `workbench retrieve WS --repositories DIR --retriever bm25 --setting rg1_bm25`.
+    For a task the 5 chunks of 10 lines are kept that follow those most similar to the 10 lines before the
+    cursor; for a question the best 10 chunks, half for its words and half for its code. What is stopped goes
+    on when it is run again: `workbench retrieve WS --repositories DIR --retriever bm25 --setting bm25`.
     """
     from agents.code_search.work import absolute
     from agents.completions.context import ContextRequest, ContextRetrieval
+    from agents.questions.context import QuestionContextRequest, QuestionContextRetrieval
+    from store.analysis.labels import kinds_of_items
     from workbench.job_settings import work_settings
 
+    if overlap >= chunk_size:
+        raise WorkbenchError(
+            "Too much overlap", f"--overlap {overlap} is not below --chunk-size {chunk_size}.", "Give less."
+        )
     loaded = settings(config)
-    request = ContextRequest(absolute(str(repositories)), retriever, setting.strip(), with_reference)
-    work = ContextRetrieval(request, work_settings(loaded))
+    place, services = absolute(str(repositories)), work_settings(loaded)
     with session(workspace, loaded, Shows.WHOLE, "A retrieval of context uses") as opened:
-        found, code, notes = carried_out(opened, work, "retrieving")
-    fields = {"workspace": workspace, **json_fields(found)}
-    return Answer(fields, *_lines(found, workspace), code=code, notes=notes)
+        with opened.reading() as connection:
+            there = {one.name for one in kinds_of_items(connection)}
+        if kind is None and there >= set(ContextKind):
+            raise WorkbenchError(
+                "Two kinds",
+                f"{workspace} has completion tasks and repository questions.",
+                "Say which: --kind completion, or --kind answer.",
+            )
+        if kind is None and not there & set(ContextKind):
+            raise WorkbenchError(
+                "No tasks",
+                f"{workspace} has neither completion tasks nor repository questions.",
+                "Import some: workbench import WORKSPACE FILE",
+            )
+        chosen = kind or (ContextKind.completion if ContextKind.completion in there else ContextKind.answer)
+        if chosen == ContextKind.answer:
+            asked = QuestionContextRequest(place, retriever, setting.strip(), cut.value, chunk_size, overlap)
+            found, code, notes = carried_out(opened, QuestionContextRetrieval(asked, services), "retrieving")
+            lines = _question_lines(found, workspace)
+        else:
+            request = ContextRequest(place, retriever, setting.strip(), with_reference)
+            found, code, notes = carried_out(opened, ContextRetrieval(request, services), "retrieving")
+            lines = _lines(found, workspace)
+    return Answer({"workspace": workspace, **json_fields(found)}, *lines, code=code, notes=notes)
+
+
+def _question_lines(found: QuestionContextRetrieved, workspace: Path) -> list[str]:
+    from store.formatting import pluralize
+
+    before = f", {found.known:,} had it before" if found.known else ""
+    lines = [
+        f"{pluralize(found.items, 'question')}: context of {found.retrieved:,} by {found.retriever}, "
+        f"under {found.setting}{before}."
+    ]
+    if found.recall is not None:
+        lines.append(
+            f"  {found.with_files:,} reference answers name files of the repository; a chunk is from one for "
+            f"{found.hits:,}, recall {found.recall:.3f}"
+        )
+    lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
+    return [*lines, *_missing(found.missing), f"Read it: workbench {workspace}"]
+
+
+def _missing(names: Sequence[str]) -> list[str]:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return [f"  not found: {', '.join(names[:_NAMED])}{more}"] if names else []
 
 
 def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:
@@ -213,9 +300,7 @@ def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:
     before = f", {found.known:,} had it before" if found.known else ""
     lines = [f"{of}: context of {found.retrieved:,} by {found.retriever}, under {found.setting}{before}."]
     lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
-    if found.missing:
-        more = f" and {len(found.missing) - _NAMED:,} more" if len(found.missing) > _NAMED else ""
-        lines.append(f"  not found: {', '.join(found.missing[:_NAMED])}{more}")
+    lines += _missing(found.missing)
     lines += [f"  {name} was read as it is on disk: {why}" for name, why in found.on_disk.items()]
     return [*lines, f"Read it: workbench {workspace}"]
 

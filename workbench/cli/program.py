@@ -155,7 +155,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
         (
             "retrieve",
             completing.retrieve_command,
-            "Retrieve the context of completion tasks from repositories.",
+            "Retrieve the context of tasks and questions from repositories.",
         ),
         ("items", items.items_command, "List items with their labels."),
         ("views", viewing.views_command, "List, save and delete filters under a name."),
