@@ -21,14 +21,14 @@ MOST_OF_REPOSITORY = 300
 PULL_REQUEST = "a pull request"
 AGAIN = "the same issue again"
 OPEN = "not closed"
-LABELLED = "a label with feat, bug, fix or error"
-NOT_LABELLED = "no label with feat, bug, fix or error"
+LABELLED = "a label: feat, bug, fix, error"
+NOT_LABELLED = "no label: feat, bug, fix, error"
 IMAGE = "an image in the description"
 NO_CODE = "no code in the description"
-GONE = "not there any more when its comments were asked for"
-NO_REACTIONS = "no reactions in its file, so that no comment is known to be positive"
+GONE = "gone before its comments were read"
+NO_REACTIONS = "no reactions known"
 IMAGE_IN_COMMENT = "an image in a comment"
-ELSEWHERE = "a positive comment points to another issue or commit"
+ELSEWHERE = "a positive comment points elsewhere"
 NOT_UNDERSTOOD = "not in GitHub's form"
 
 
@@ -59,7 +59,7 @@ class IssueRules:
     @property
     def too_many(self) -> str:
         """The reason for an issue that was not drawn."""
-        return f"not drawn: more than {self.most} of its repository"
+        return f"not drawn, beyond {self.most:,} of a repository"
 
     @property
     def reasons(self) -> tuple[str, ...]:

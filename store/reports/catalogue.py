@@ -354,7 +354,7 @@ OURS = (
     ReportSpec(
         "collection",
         "Collected issues",
-        "questions made of issues, and what was left out",
+        "what became of issues, by condition",
         read_collection,
         collection_report,
         collection_fields,

@@ -178,17 +178,18 @@ def _statistics(found: Collection) -> Table:
     for one in found.languages:
         published = PUBLISHED.get(one.language.lower())
         paper = [counted(count) for count in published] if published else [Cell(NONE), Cell(NONE)]
+        of_repositories, of_questions = paper
         name = SHOWN.get(one.language.lower(), one.language or "not known")
-        here = (counted(one.repositories), counted(one.questions), counted(one.answered))
-        rows.append(Row((name, *here, *paper)))
-    columns = (
-        "language",
-        "repositories",
-        "questions",
-        "answered",
-        "repositories in the paper",
-        "questions there",
-    )
+        rows.append(
+            Row(
+                (
+                    name,
+                    *(counted(one.repositories), of_repositories),
+                    *(counted(one.questions), of_questions, counted(one.answered)),
+                )
+            )
+        )
+    columns = ("language", "repositories", "in paper", "questions", "in paper", "answered")
     return Table(columns, tuple(rows), "Questions (Table I)")
 
 
