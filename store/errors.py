@@ -14,6 +14,7 @@ WorkbenchError
 ├── JudgmentRefused         a judgment that the record cannot take (value off the scale, no rater)
 ├── HiddenData              what was asked for tells of what the rater must not see
 ├── SqlError                a statement was refused, failed or was stopped
+├── GitHubFailed            GitHub did not answer (agents.github.client)
 ├── BudgetReached           a run has spent what it may; nothing failed (agents.jobs.errors)
 ├── ModelError              a language model gave no usable reply (agents.llm.errors)
 └── SandboxError            a program could not be run (agents.sandbox.errors)
