@@ -102,6 +102,7 @@ def github_here() -> Iterator[GitHubHere]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             where = urlsplit(self.path)

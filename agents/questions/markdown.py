@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _IMAGE = re.compile(
     re.IGNORECASE,
 )
 _HTML_IMAGE = re.compile(r"<(?:img|picture|svg|video)\b", re.IGNORECASE)
+_MAY_BE_CODE = re.compile(r"```|~~~| {4}|\t")
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://\S+")
 _THREAD_ADDRESS = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pulls?)/(\d+)(?![^/?#\s)\]>,.])")
@@ -35,22 +36,33 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable("table")
 
 
+@cache
+def _block_parser() -> MarkdownIt:
+    """Return the parser of blocks alone, which leaves their text as it is."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table").disable("inline")
+
+
 def _tokens(text: str) -> Iterator[Token]:
     for token in _parser().parse(text):
         yield token
         yield from token.children or ()
 
 
-def code_blocks(text: str) -> list[str]:
+@lru_cache(maxsize=8)
+def code_blocks(text: str) -> tuple[str, ...]:
     """Return the blocks of code in a Markdown text, in order, each fenced, with its language."""
+    if not _MAY_BE_CODE.search(text):
+        return ()
     blocks = []
-    for token in _tokens(text):
+    for token in _block_parser().parse(text):
         if token.type in ("fence", "code_block"):
             fence = "```"
             while fence in token.content:
                 fence += "`"
             blocks.append(f"{fence}{token.info.strip()}\n{token.content.rstrip()}\n{fence}")
-    return blocks
+    return tuple(blocks)
 
 
 def without_code(text: str) -> str:
@@ -58,7 +70,7 @@ def without_code(text: str) -> str:
     lines = text.split("\n")
     spans = [
         token.map
-        for token in _parser().parse(text)
+        for token in _block_parser().parse(text)
         if token.type in ("fence", "code_block") and token.map is not None
     ]
     for first, last in reversed(spans):
@@ -68,7 +80,7 @@ def without_code(text: str) -> str:
 
 def has_image(text: str) -> bool:
     """Return whether a Markdown text shows an image, or points to one."""
-    if "![" not in text and "<" not in text and "http" not in text:
+    if "![" not in text and not _HTML_IMAGE.search(text) and not _IMAGE.search(text):
         return False
     for token in _tokens(text):
         if token.type == "image":

@@ -245,7 +245,7 @@ def test_what_shows_an_image(text: str, image: bool) -> None:
 
 def test_blocks_of_code_are_taken_unchanged() -> None:
     text = "a\n\n```py\nx  = 1\n\n```\n\n    indented\n\n> ```\n> quoted\n> ```\n\n- one\n  ~~~sh\n  a ``` b\n  ~~~\n"
-    assert code_blocks(text) == [
+    assert [*code_blocks(text)] == [
         "```py\nx  = 1\n```",
         "```\nindented\n```",
         "```\nquoted\n```",
