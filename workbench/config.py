@@ -76,7 +76,7 @@ class Config(BaseModel):
     """How repositories are searched."""
 
     github: GitHubSettings = Field(default_factory=GitHubSettings)
-    """How GitHub is reached."""
+    """Access to GitHub."""
 
 
 class _Environment(BaseSettings, Config):

@@ -28,7 +28,7 @@ from store.formats.values import Refused
 from store.formatting import pluralize
 from store.ingest.importing import import_records
 from store.ingest.plain_files import plain_files
-from store.kinds.issue_threads import COLLECTION
+from store.kinds.answer import COLLECTION
 from store.tables.columns import table_of
 from store.tables.imported import Item, RepositoryQuestion
 
@@ -45,8 +45,6 @@ NOT_THERE = "not readable on GitHub"
 NO_ISSUES = "without issues"
 
 _REPOSITORY = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
-_LEAVES = {404: NOT_THERE, 410: NO_ISSUES, 451: NOT_THERE}
-"""Answers about one repository, with which the others go on."""
 _HEAD = 16_384
 _SECOND = timedelta(seconds=1)
 _OF_ISSUE = ("number", "title", "body", "html_url", "user", "created_at", "closed_at", "state_reason")
@@ -216,7 +214,7 @@ class IssueCollection:
         if todo := [one for one in request.sources if one not in files and one not in found.sources]:
             from agents.github.client import github
 
-            async with github(self.settings.github, work.waits) as api:
+            async with github(self.settings.github, partial(control.log, "info")) as api:
                 for source in todo:
                     await control.gate.passing()
                     found.sources[source] = await work.of_repository(api, source)
@@ -229,9 +227,6 @@ def given_sources(names: Sequence[str]) -> tuple[str, ...]:
     """Return repositories as they are named, and files by their absolute paths.
 
     A file of GitHub's repository objects stands for these repositories.
-
-    Raises:
-        ImportFailed: A file is not there.
     """
     found: dict[str, None] = {}
     for name in names:
@@ -300,11 +295,6 @@ class _Collecting:
     rules: IssueRules
     concurrency: int
 
-    def waits(self, seconds: float) -> None:
-        """Say that a limit is waited for."""
-        until = (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M:%S")
-        self.control.log("info", f"GitHub's limit is reached: waiting until {until}.")
-
     # -- files -------------------------------------------------------------------------------------------
 
     async def of_files(self, paths: Sequence[str]) -> OfSource:
@@ -368,9 +358,9 @@ class _Collecting:
             about = await api.object(f"repos/{name}")
             closed = await api.count(f"repos/{name}/issues?state=closed")
         except GitHubFailed as error:
-            if error.status not in _LEAVES:
+            if not error.is_of_one:
                 raise
-            found.why, found.said = _LEAVES[error.status], error.message
+            found.why, found.said = NO_ISSUES if error.status == 410 else NOT_THERE, error.message
             return found
         language = str(about.get("language") or "").lower()
         language = _LANGUAGES.get(language, language)
@@ -428,7 +418,7 @@ class _Collecting:
                 try:
                     page, following = await api.page(following)
                 except GitHubFailed as error:
-                    if error.status not in _LEAVES:
+                    if not error.is_of_one:
                         raise
                     return None
                 for comment in page:
@@ -470,8 +460,8 @@ class _Collecting:
 async def closed_issues(api: GitHub, name: str) -> AsyncIterator[list[dict[str, Any]]]:
     """Yield the closed issues of a repository, page by page, those that changed last at the end.
 
-    Every page is asked for anew by the time of the last change in the one before it, so that none is missed
-    when issues change meanwhile, and there is no end of pages. Where a page holds but one second, the address
+    Each page is requested by the time of the last change in the one before it, so that no issue is missed
+    when others change meanwhile, and lists may end early. Where a page holds but one second, the address
     of the next one is followed.
 
     Raises:

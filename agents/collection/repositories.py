@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from agents.repositories.files import find_repository
 from agents.repositories.reading import read_repository
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
+from store.new_file import write_new
 
 if TYPE_CHECKING:
     from agents.github.client import GitHub
@@ -29,7 +29,7 @@ LANGUAGES = {"python": "Python", "java": "Java", "go": "Go", "typescript": "Type
 MOST_FOUND = 1000
 """Results of one search, which GitHub shows."""
 CHARACTERS_OF_TOKEN = 4
-"""How tokens are estimated (section III.A)."""
+"""Characters of an estimated token (section III.A)."""
 
 NO_LICENCE = "without a licence"
 NOT_COUNTED = "GitHub does not say how many issues are closed"
@@ -147,11 +147,8 @@ class RepositoryCollection:
         found = RepositoriesFound()
         control.result = found
 
-        def waits(seconds: float) -> None:
-            control.log("info", f"GitHub's limit is reached: waiting {seconds:,.0f} seconds.")
-
         counted = _Counted(self.out.with_name(f"{self.out.name}.part"), asdict(self.request))
-        async with github(self.settings.github, waits) as api:
+        async with github(self.settings.github, partial(control.log, "info")) as api:
             candidates = await self._most_starred(api, control, found)
             at_once = asyncio.Semaphore(self.settings.concurrency)
             done = 0
@@ -211,7 +208,7 @@ class RepositoryCollection:
                 return {"closed": closed, "characters": tree, "characters_of": TREE}
             sizes = await api.object(f"repos/{name}/languages")
         except GitHubFailed as error:
-            if error.status not in (404, 410, 451):
+            if not error.is_of_one:
                 raise
             return {"gone": error.status}
         characters = sum(size for size in sizes.values() if isinstance(size, int))
@@ -261,15 +258,7 @@ class RepositoryCollection:
 
     def _write(self, found: RepositoriesFound) -> None:
         lines = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in found.drawn)
-        whole = self.out.with_name(f"{self.out.name}.{os.getpid()}")
-        try:
-            whole.write_text(lines, encoding="utf-8")
-            whole.replace(self.out)
-        except OSError as error:
-            whole.unlink(missing_ok=True)
-            raise WorkbenchError(
-                "Cannot write", f"{self.out}: {error.strerror or error}.", "Choose another place."
-            ) from error
+        write_new(self.out, lambda file: file.write(lines.encode()))
 
 
 def _open_collection(description: Mapping[str, Any], settings: WorkSettings) -> RepositoryCollection:
@@ -289,7 +278,7 @@ PART = WorkPart(
 
 
 class _Counted:
-    """What was counted of each repository, in a file beside the one that is to be written.
+    """The counts of each repository so far, in a file beside the one that is to be written.
 
     Args:
         path: The file.

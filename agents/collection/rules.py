@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from agents.questions.markdown import code_blocks, has_image, points_elsewhere
-from store.kinds.issue_threads import positive_reactions
+from store.kinds.answer import positive_reactions
 
 LabelRule = Literal["leave-out", "require", "any"]
-LABEL_RULES: tuple[LabelRule, ...] = get_args(LabelRule)
 
 WORDS = ("feat", "bug", "fix", "error")
-"""What a label has in its name that asks for a change rather than an answer."""
+"""Words in the names of labels of issues that ask for a change rather than an answer."""
 FEWEST_POSITIVE = 3
 MOST_OF_REPOSITORY = 300
 

@@ -96,7 +96,7 @@ class CSharpFinder:
         """The program and its version."""
         mono, compiler = self._compiler
         told = subprocess.run(
-            [mono, compiler, "--version"], capture_output=True, text=True, check=False
+            [mono, compiler, "--version"], capture_output=True, text=True, check=False, timeout=60
         ).stdout
         return f"mcs {told.split()[-1]}" if told.split() else "mcs"
 

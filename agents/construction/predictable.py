@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _OF_SERVICE = frozenset({"unavailable", "timeout", "rate_limited", "unauthorised"})
-"""What fails for one task fails for all."""
+"""Kinds of errors of the service, which concern all tasks."""
 
 
 class Predictor:

@@ -392,7 +392,7 @@ def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 def _is_usable(path: str) -> bool:
-    """Return whether compilers take the name of a file: they are told of files by line, and in quotes."""
+    """Return whether compilers can be given the name of a file: one a line, some of them in quotes."""
     short = all(len(os.fsencode(part)) <= _LONGEST_NAME for part in path.split("/"))
     return path.isprintable() and '"' not in path and short
 

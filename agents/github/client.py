@@ -8,6 +8,7 @@ import http
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -26,7 +27,8 @@ PER_PAGE = 100
 LONGEST_WAIT = 3_660.0
 """Seconds that a limit is waited for; GitHub's are of an hour."""
 _SILENCE, _CONNECT = 60.0, 30.0
-_ATTEMPTS = 5
+_ATTEMPTS, _FIRST_WAIT = 5, 1.0
+"""Times that a request is sent, and the seconds before the second time; twice as long each further time."""
 _LIMITED = 10
 """Answers in a row that say that the limit is reached."""
 _SECONDARY = 60.0
@@ -49,6 +51,11 @@ class GitHubFailed(WorkbenchError):
         super().__init__(title, message, hint)
         self.status = status
 
+    @property
+    def is_of_one(self) -> bool:
+        """Whether it concerns one repository or issue: it is not there, switched off, or not to be shown."""
+        return self.status in (404, 410, 451)
+
 
 class _TooLarge(Exception):
     pass
@@ -60,16 +67,14 @@ class GitHub(GitHubAPI):
     Args:
         session: The HTTP session.
         settings: The address, the token and the kept pages.
-        waiting: Called with the seconds of a wait for a limit.
-        first_wait: Seconds before a failed request is sent again; twice as long each further time.
+        said: Called with a sentence before a limit is waited for.
     """
 
     def __init__(
         self,
         session: aiohttp.ClientSession,
         settings: GitHubSettings,
-        waiting: Callable[[float], None] = lambda _: None,
-        first_wait: float = 1.0,
+        said: Callable[[str], object],
     ) -> None:
         token = settings.given_token()
         where = urlsplit(settings.url)
@@ -86,7 +91,7 @@ class GitHub(GitHubAPI):
             cache=KeptPages(settings.folder, reader),
             base_url=settings.url.rstrip("/"),
         )
-        self._session, self._waiting, self._first_wait = session, waiting, first_wait
+        self._session, self._said = session, said
         self._origin = where[:2]
         self._last_pages: dict[str, int | None] = {}
 
@@ -194,7 +199,7 @@ class GitHub(GitHubAPI):
 
     async def _asked(self, path: str) -> tuple[Any, str | None]:
         """Ask, again where the service or the line fails."""
-        wait = self._first_wait
+        wait = _FIRST_WAIT
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 found, following, _ = await self._make_request("GET", path, {}, b"", _ACCEPT)
@@ -251,7 +256,8 @@ class GitHub(GitHubAPI):
                 "Run it again later: it goes on.",
             )
         if seconds > 0:
-            self._waiting(seconds)
+            until = (datetime.now() + timedelta(seconds=seconds)).strftime("%H:%M:%S")
+            self._said(f"GitHub's limit is reached: waiting until {until}.")
             await self.sleep(seconds)
 
 
@@ -266,14 +272,12 @@ def _seconds(text: str | None) -> float | None:
 
 
 @asynccontextmanager
-async def github(
-    settings: GitHubSettings, waiting: Callable[[float], None] = lambda _: None
-) -> AsyncIterator[GitHub]:
-    """Open a connection to GitHub.
+async def github(settings: GitHubSettings, said: Callable[[str], object]) -> AsyncIterator[GitHub]:
+    """Open a connection to GitHub; `said` is called with a sentence before a limit is waited for.
 
     Raises:
         WorkbenchError: The token would go over an open line.
     """
     timeout = aiohttp.ClientTimeout(total=None, connect=_CONNECT, sock_read=_SILENCE)
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        yield GitHub(session, settings, waiting)
+        yield GitHub(session, settings, said)

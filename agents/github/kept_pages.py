@@ -1,4 +1,4 @@
-"""What GitHub answered, in a folder: it says whether something changed, and then need not send it again."""
+"""A cache of GitHub's answers in a folder, with their ETags: an unchanged page is not sent again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 
 
 class GitHubSettings(BaseModel):
-    """How GitHub is reached."""
+    """Access to GitHub."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import PurePosixPath
-from typing import Literal, get_args
+from typing import Literal
 
 from agents.repositories.units import units_of
 
 Cut = Literal["separators", "definitions"]
-CUTS: tuple[Cut, ...] = get_args(Cut)
 
 SIZE = 2_000
 """Characters of a chunk at most; ten of them are about 5,000 tokens (the paper names no size)."""
@@ -58,7 +57,7 @@ _LANGUAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How files are cut.
+    """The way in which files are cut into chunks.
 
     Attributes:
         cut: At separators, or at definitions, of which what is too long is cut at separators.

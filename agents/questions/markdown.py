@@ -1,4 +1,4 @@
-"""What a text of an issue holds, as GitHub would show it: code, images, and what it points to."""
+"""Code, images and links in the Markdown texts of issues."""
 
 from __future__ import annotations
 

@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from store.kinds.spec import EditSpec, QuestionSpec, QueueSpec, RecordSpec, TaskKind
 from store.record.scales import Scale, ScaleValue
+
+COLLECTION = "issue-collection"
+"""The work that collects issues as questions."""
+
+POSITIVE = ("+1", "laugh", "hooray", "heart", "rocket")
+"""The reactions that make a comment of an issue positive (CoReQA, III.A)."""
+
+
+def positive_reactions(reactions: Mapping[str, object]) -> int:
+    """Return how many reactions of a comment are positive."""
+    counts = (reactions.get(name) for name in POSITIVE)
+    return sum(count for count in counts if isinstance(count, int) and not isinstance(count, bool))
+
 
 Bands = tuple[str, str, str, str, str]
 """The meaning of two points each, from 1 and 2 up to 9 and 10."""

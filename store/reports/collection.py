@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.json_fields import json_fields
-from store.kinds.issue_threads import COLLECTION
+from store.kinds.answer import COLLECTION
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, share
 from store.tables.columns import table_of
@@ -55,7 +55,7 @@ class LanguageQuestions:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What was collected, and what came of it.
+    """The issues that were collected, and how many were left out.
 
     Attributes:
         languages: The questions by language, the paper's first.
