@@ -16,24 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from agents.jobs.budget import Budget
 from agents.jobs.limits import LimitSettings
 from agents.llm.settings import ModelSettings
-from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS as COMPLETING
-from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
-from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
+from agents.pipelines.configurations import OURS
 from agents.pipelines.registry import agents_part
 from agents.pipelines.spec import Configuration
 from agents.prompts import read_prompt
 from agents.sandbox.settings import SandboxSettings
 from store.errors import UnknownName
-
-OURS = {each.name: each for each in (*ANNOTATING, *JUDGING, *COMPLETING)}
-"""The configurations that come with the program, by name."""
-
-KIND_OF = {
-    each.name: kind
-    for kind, ours in (("pair", ANNOTATING), ("comparison", JUDGING), ("completion", COMPLETING))
-    for each in ours
-}
-"""The task kind that each of them works on."""
 
 OUR_PROMPTS = tuple(dict.fromkeys(name for each in OURS.values() for name in each.prompts.values()))
 """The names of the prompts that come with the program."""
@@ -98,6 +86,12 @@ class RoleTable(BaseModel):
 
     completer: RoleSettings = RoleSettings()
     """Completes code at a cursor; its temperature is that of the decoding."""
+
+    answerer: RoleSettings = RoleSettings()
+    """Answers questions about repositories. Temperature unset: 0.2."""
+
+    answer_judge: RoleSettings = RoleSettings()
+    """Scores answers to questions about repositories. Temperature unset: 0.2."""
 
     def given(self) -> dict[str, RoleSettings]:
         """Return the settings of the roles that have any."""
@@ -363,7 +357,9 @@ class JobSettings:
         for own in self._settings_of(role):
             if own.temperature is not None:
                 return None if own.temperature == "default" else float(own.temperature)
-        return self.models.temperature
+        if self.models.temperature is None:
+            return None
+        return self._configuration.temperatures.get(role, self.models.temperature)
 
     def _settings_of(self, role: str) -> list[RoleSettings]:
         """Return the settings of a role, and behind them those of the role that it asks as."""

@@ -88,7 +88,8 @@ def annotation_settings(
         UnknownName: There is no such configuration.
         WorkbenchError: A role has no model, or the budget is no number.
     """
-    from agents.settings import KIND_OF, JobSettings
+    from agents.pipelines.configurations import KIND_OF
+    from agents.settings import JobSettings
 
     asked = agents or (config.agents.configuration if kind is None else config.agents.default_for(kind))
     chosen, roles = config.agents.chosen(asked)
@@ -205,7 +206,7 @@ def expert_run_settings(config: Config, job: JobSettings | None = None) -> Exper
 
 def sandbox_sentence(config: Config) -> str:
     """Return a sentence on where test programs run, without a trial."""
-    from agents.settings import OURS
+    from agents.pipelines.configurations import OURS
 
     if not OURS[config.agents.chosen(None)[0]].executes:
         return f"The agents are {config.agents.configuration}: they run no test programs."

@@ -33,6 +33,7 @@ class RoleModel:
         settings: ModelSettings,
         *,
         plain: PlainText | None = None,
+        sample: int = 0,
     ) -> ModelRequest:
         """Return a question that is put to it.
 
@@ -43,6 +44,7 @@ class RoleModel:
             reply_type: The form of the reply.
             settings: How models are asked.
             plain: The text to continue; None for a question.
+            sample: Which of several replies to the same question, from 0; each has a seed of its own.
         """
         if plain is not None and self.temperature is None:
             # Without a temperature nothing is drawn from the most probable tokens, and one answer is as good.
@@ -54,8 +56,9 @@ class RoleModel:
             reply_type=reply_type,
             temperature=self.temperature if plain is None else plain.temperature,
             max_output_tokens=settings.max_output_tokens if plain is None else plain.max_tokens,
-            seed=settings.seed,
+            seed=None if settings.seed is None else settings.seed + sample,
             plain=plain,
+            sample=sample,
         )
 
     def to_dict(self) -> dict[str, Any]:

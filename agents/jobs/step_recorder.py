@@ -136,6 +136,7 @@ class StepRecorder:
         messages: tuple[Message, ...],
         reply_type: type[ReplyT],
         plain: PlainText | None = None,
+        sample: int = 0,
     ) -> ReplyT:
         """Ask the model in a role.
 
@@ -144,6 +145,7 @@ class StepRecorder:
             messages: The question.
             reply_type: The form of the reply; with a text to continue `agents.llm.plain_text.Continuations`.
             plain: The text to continue; models that only chat get the messages all the same.
+            sample: Which of several replies to the same question, from 0.
 
         Returns:
             The reply, from the record where the same was asked before.
@@ -153,7 +155,9 @@ class StepRecorder:
         """
         who = self._models[role]
         model = who.model
-        request = who.request(role, self._subject, messages, reply_type, self._settings, plain=plain)
+        request = who.request(
+            role, self._subject, messages, reply_type, self._settings, plain=plain, sample=sample
+        )
         digest = request.digest(model.name)
         known = self._recorded(role, digest)
         if known is not None:

@@ -17,15 +17,18 @@ from agents.llm.reply_form import ReplyForm
 from agents.llm.request_watch import CONNECT_SECONDS, broken_off, leave
 from agents.llm.schemas import schema_name, strict_schema
 from agents.llm.settings import ModelSettings
-from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, is_text, tokens, unreported
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     import anthropic
     import httpx2
     from anthropic.types import MessageParam, TextBlockParam
 
 _OWN_ADDRESS = "https://api.anthropic.com"
 _NO_KEY_NEEDED = "no-key-needed"
+_FREE = ""
 _WAYS = ("json_schema", "tool")
 
 
@@ -100,11 +103,18 @@ class AnthropicMessages:
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
             send = partial(self._ask, client, request, messages)
+            if is_text(request):
+                return await send_with_retries(partial(self._ask_freely, send), pacing, retries)
             return await send_with_retries(partial(self._form.ask, send), pacing, retries)
 
         return await converse(
             request, ask, name=self.name, clean=self.service.clean, sdk=f"anthropic {anthropic.__version__}"
         )
+
+    async def _ask_freely(self, send: Callable[[str], Awaitable[Answer]]) -> Answer:
+        """Ask without a form of the reply."""
+        leave()
+        return await send(_FREE)
 
     @property
     def _place(self) -> str:
@@ -170,8 +180,10 @@ class AnthropicMessages:
         )
         name = schema_name(request.reply_type)
         try:
-            if form == "tool":
-                reply: Any = await create(
+            if form == _FREE:
+                reply: Any = await create()
+            elif form == "tool":
+                reply = await create(
                     tools=[
                         {
                             "name": name,

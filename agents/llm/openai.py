@@ -22,14 +22,17 @@ from agents.llm.reply_form import ReplyForm
 from agents.llm.request_watch import leave, may_send
 from agents.llm.schemas import describe_schema, schema_name, strict_schema
 from agents.llm.settings import ModelSettings, TokenLimit
-from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, tokens, unreported
+from agents.llm.structured import ILL_SHAPED, UNREADABLE, Answer, converse, is_text, tokens, unreported
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     import openai
     from openai.types.chat import ChatCompletionMessageParam
     from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming, ResponseFormat
     from pydantic import BaseModel
 
+_FREE = ""
 _WAYS = ("json_schema", "json_object_schema", "json_object", "text")
 # What a service says that takes no samples, or reports no probabilities.
 _OF_SAMPLES = re.compile(r"\blogprobs?\b|\bn\b|\bsamples?\b|\bchoices\b|probabilit", re.IGNORECASE)
@@ -75,6 +78,8 @@ class OpenAIChat:
 
         async def ask(messages: tuple[Message, ...]) -> Answer:
             send = partial(self._ask, client, request, messages)
+            if is_text(request):
+                return await send_with_retries(partial(self._ask_freely, send), pacing, retries)
             return await send_with_retries(partial(self._form.ask, send), pacing, retries)
 
         return await converse(
@@ -148,6 +153,11 @@ class OpenAIChat:
             raise self.service.invalid_reply(completion) from error
         return PlainAnswer(found, usage, completion.model or self._model)
 
+    async def _ask_freely(self, send: Callable[[str], Awaitable[Answer]]) -> Answer:
+        """Ask without a form of the reply."""
+        leave()
+        return await send(_FREE)
+
     async def _post(self, client: openai.AsyncOpenAI, body: Any) -> Any:
         """Send a request for a completion.
 
@@ -177,11 +187,11 @@ class OpenAIChat:
     def _body(
         self, client: openai.AsyncOpenAI, request: ModelRequest, messages: tuple[Message, ...], form: str
     ) -> CompletionCreateParamsNonStreaming:
-        if form != "json_schema":
+        if form not in (_FREE, "json_schema"):
             words = describe_schema(request.reply_type, fences=form == "text")
             messages = _with_instruction(messages, words)
         body: CompletionCreateParamsNonStreaming = {"model": self._model, "messages": _to_wire(messages)}
-        if form != "text":
+        if form not in (_FREE, "text"):
             body["response_format"] = _response_format(form, request.reply_type)
         if request.temperature is not None:
             body["temperature"] = request.temperature

@@ -62,7 +62,8 @@ class ModelRequest:
 
     `role` is the pipeline's role ("screener", "test_writer", "arbiter") and `subject` the external id of
     the item it is about. A `temperature` of None leaves the choice to the service, since some models
-    refuse any other. `seed` and `temperature` are sent only to services that take them.
+    refuse any other. `seed` and `temperature` are sent only to services that take them. The same question can
+    be put several times: `sample` numbers these, from 0, so that each gets a reply of its own.
 
     With `plain` the text is to be continued, and the answer is `agents.llm.plain_text.Continuations`; a model
     that only chats gets the messages, which ask for the same, and answers with the continuation alone.
@@ -76,6 +77,7 @@ class ModelRequest:
     max_output_tokens: int = 4096
     seed: int | None = None
     plain: PlainText | None = None
+    sample: int = 0
 
     def digest(self, model: str) -> str:
         """Name what is asked of which model, so that a reply already paid for can be found again.
@@ -100,6 +102,8 @@ class ModelRequest:
         }
         if self.plain is not None:
             asked["plain"] = asdict(self.plain)
+        if self.sample:
+            asked["sample"] = self.sample
         canonical = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

@@ -81,6 +81,7 @@ class Configuration:
         asks_as: By role, another one whose model and temperature it has unless it is given its own.
         replaced: The user's own prompts, by the names of those that they replace.
         options: What else makes runs different, by name; here with what it is by default.
+        temperatures: The temperatures of roles that are given none; of others it is `models.temperature`.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Configuration:
     asks_as: Mapping[str, str] = field(default_factory=dict)
     replaced: Mapping[str, Prompt] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
+    temperatures: Mapping[str, float] = field(default_factory=dict)
 
     def load_prompts(self) -> dict[str, Prompt]:
         """Return the prompt of every role that asks a model, in the order of their turns."""

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from agents.retrieval.retriever import Retriever
 
 KIND = "question-context"
+REPOSITORY = "repository"
+"""The retriever that retrieves everything."""
+WINDOW, CHARACTERS_OF_TOKEN = 200_000, 4
+"""Tokens of a whole repository at most, and how they are estimated (section III.A)."""
 TOP = 10
 """Chunks of a question: half of them for its words and half for its code (section III.A)."""
 ITEMS_AT_ONCE = 100
@@ -57,11 +61,12 @@ class QuestionContextRequest:
     Attributes:
         repositories: The folder with the repositories; see `agents.repositories.files.find_repository`.
             Questions that name no repository are about the folder or archive itself.
-        retriever: See `agents.retrieval.methods.open_retriever`.
+        retriever: See `agents.retrieval.methods.open_retriever`; or `REPOSITORY`, for all of its files.
         setting: The name under which the context is kept.
         cut: How files are cut into chunks: `agents.questions.chunks.Chunking`.
         size: Characters of a chunk at most.
         overlap: Characters that a chunk can share with the one before it.
+        window: Tokens of a whole repository at most.
     """
 
     repositories: str
@@ -70,6 +75,7 @@ class QuestionContextRequest:
     cut: Cut = "separators"
     size: int = SIZE
     overlap: int = OVERLAP
+    window: int = WINDOW
 
 
 @dataclass(slots=True)
@@ -98,6 +104,10 @@ class QuestionContextRetrieved:
     with_files: int = 0
     hits: int = 0
     recall: float | None = None
+
+
+Piece = tuple[str, str, float | None, Mapping[str, Any]]
+"""A piece of a repository: its file, its text, its score, and what else is kept with it."""
 
 
 class Question(NamedTuple):
@@ -155,7 +165,7 @@ class QuestionContextRetrieval:
                 context of another retriever has that setting.
         """
         check_setting(self.request.setting)
-        share = None if self.request.retriever in METHODS else control.limits.gpu
+        share = None if self.request.retriever in (REPOSITORY, *METHODS) else control.limits.gpu
         async with held(share, control.gate):
             found = await aside(control, partial(_Retrieving(self, control).run))
         return f"context of {pluralize(found.retrieved, 'question')} by {found.retriever}"
@@ -175,14 +185,18 @@ class _Retrieving:
         given = Path(request.repositories).expanduser().resolve()
         root = given if given.name.lower().endswith(ARCHIVES) else folder_of_repositories(given)
         report(WorkProgress("opening the retriever", 0, 0))
-        retriever = open_retriever(request.retriever, self._settings.retrieval, self._settings.models)
-        found.retriever = retriever.name
+        retriever = None
+        if request.retriever != REPOSITORY:
+            retriever = open_retriever(request.retriever, self._settings.retrieval, self._settings.models)
+            found.retriever = retriever.name
         self._control.result = found
         by_tree = self._questions(root)
         pace = Pace("retrieving context", found.items, report, done=found.known + found.left_out.total())
         for place, questions in by_tree.items():
             tree = self._read(place, questions)
-            if tree is not None:
+            if tree is not None and retriever is None:
+                self._take_all(tree, questions, report)
+            elif tree is not None and retriever is not None:
                 self._retrieve(tree, questions, retriever, report)
             pace.reach(found.known + found.retrieved + found.left_out.total())
         with self._workspace.reading() as connection:
@@ -192,7 +206,10 @@ class _Retrieving:
     @property
     def _how(self) -> dict[str, Any]:
         """The retriever and the chunks, which are kept with each piece."""
-        return {"retriever": self._found.retriever, "chunks": asdict(self._chunking)}
+        of = {"retriever": self._found.retriever}
+        if of["retriever"] == REPOSITORY:
+            return {**of, "window": self._request.window}
+        return {**of, "chunks": asdict(self._chunking)}
 
     def _questions(self, root: Path) -> dict[str, list[Question]]:
         """Return the questions without context under the setting, by the tree that they are about."""
@@ -250,7 +267,7 @@ class _Retrieving:
             return
         queries = [text for one in questions for text in filter(None, (one.words, one.code))]
         ranking = retriever.search(queries, [text for _, text in chunks], TOP, ignore_progress)
-        endings = unique_endings(path for path, _ in dict.fromkeys(chunks))
+        endings = unique_endings(file.path for file in tree.files)
         rows: dict[int, list[dict[str, Any]]] = {}
         at = 0
         for one in questions:
@@ -263,23 +280,48 @@ class _Retrieving:
             if not hits:
                 found.left_out[NO_HIT] += 1
                 continue
-            named = sorted(named_files(one.reference, endings))
-            rows[one.item_id] = [
-                {
-                    "item_id": one.item_id,
-                    "setting": self._request.setting,
-                    "rank": rank,
-                    "path": chunks[place][0],
-                    "text": chunks[place][1],
-                    "score": score,
-                    "extra": json.dumps(
-                        {**self._how, "found_by": source, "commit": tree.commit}
-                        | ({"named": named} if rank == 1 else {})
-                    ),
-                }
-                for rank, (source, place, score) in enumerate(hits, start=1)
-            ]
-        items = list(rows)
+            pieces = [(*chunks[place], score, {"found_by": source}) for source, place, score in hits]
+            rows[one.item_id] = self._rows(one, tree, pieces, endings)
+        self._write(rows, report)
+
+    def _take_all(self, tree: Repository, questions: Sequence[Question], report: ReportWork) -> None:
+        """Take all files of a tree as the context of the questions about it, where they fit."""
+        characters = sum(len(file.text) for file in tree.files)
+        if characters / CHARACTERS_OF_TOKEN > self._request.window:
+            self._found.left_out[f"more than {self._request.window:,} tokens"] += len(questions)
+            return
+        if not tree.files:
+            self._found.left_out[NO_CHUNK] += len(questions)
+            return
+        endings = unique_endings(file.path for file in tree.files)
+        pieces: list[Piece] = [(file.path, file.text, None, {}) for file in tree.files]
+        for one in questions:
+            # One at a time: each has the whole repository.
+            self._write({one.item_id: self._rows(one, tree, pieces, endings)}, report)
+
+    def _rows(
+        self, question: Question, tree: Repository, pieces: Sequence[Piece], endings: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """Return the rows of the pieces of a question, the first with the files that its answer names."""
+        named = {"named": sorted(named_files(question.reference, endings))}
+        return [
+            {
+                "item_id": question.item_id,
+                "setting": self._request.setting,
+                "rank": rank,
+                "path": path,
+                "text": text,
+                "score": score,
+                "extra": json.dumps(
+                    {**self._how, "commit": tree.commit, **more, **(named if rank == 1 else {})}
+                ),
+            }
+            for rank, (path, text, score, more) in enumerate(pieces, start=1)
+        ]
+
+    def _write(self, rows: Mapping[int, Sequence[Mapping[str, Any]]], report: ReportWork) -> None:
+        """Write the context of questions."""
+        found, items = self._found, list(rows)
         for start in range(0, len(items), ITEMS_AT_ONCE):
             some = {item: rows[item] for item in items[start : start + ITEMS_AT_ONCE]}
             written = self._workspace.lane.submit(

@@ -14,7 +14,7 @@ from screens.items.revisions import editable_of, revisions
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
-from store.kinds.answer import ANSWER, GUIDELINE
+from store.kinds.answer import ANSWER, GUIDELINE, positive_reactions
 from store.kinds.spec import QuestionSpec
 from store.policy.scope import Scope
 from store.queries.item import ItemDetails, load_item
@@ -181,7 +181,10 @@ def _issue(fields: Mapping[str, Any]) -> PaneText:
         parts = [(heading, "\n".join([*title, fields["issue_body"] or "*The issue has no text.*"]))]
         for comment in comments:
             by, when = str(comment.get("by") or "somebody"), str(comment.get("created_at") or "")
-            parts.append((["comment", *_written(by, when, comment)], str(comment.get("body") or "")))
+            reactions = comment.get("reactions")
+            liked = isinstance(reactions, dict) and positive_reactions(reactions) > 0
+            word = "positive comment" if liked else "comment"
+            parts.append(([word, *_written(by, when, comment)], str(comment.get("body") or "")))
         for heading, body in parts:
             between = f"{RULE} {' · '.join(heading)} {RULE}"
             text += "\n\n" if text else ""

@@ -212,9 +212,22 @@ def outcomes() -> CompoundSelect[Any]:
 
 
 def done_items(run_id: UUID) -> Select[Any]:
-    """Select `item_id` of every outcome of a run."""
+    """Select `item_id` of every outcome of a run, but of items with responses that came after its scores."""
     outcome = outcomes().subquery()
-    return select(outcome.c.item_id).where(outcome.c.run_id == run_id)
+    found = select(outcome.c.item_id).where(outcome.c.run_id == run_id)
+    return found.where(outcome.c.item_id.not_in(_with_new_responses(run_id)))
+
+
+def _with_new_responses(run_id: UUID) -> Select[Any]:
+    """Select `item_id` of items of which a run has scored some responses, and not all of them."""
+    response, score, ref = (table_of(model) for model in (Response, Score, ResponseRef))
+    scored = select(score.c.response_ref_id).where(score.c.run_id == run_id)
+    of_run = select(ref.c.item_id).where(ref.c.id.in_(scored))
+    return (
+        select(ref.c.item_id)
+        .join(response, response.c.id == ref.c.id)
+        .where(ref.c.item_id.in_(of_run), ref.c.id.not_in(scored))
+    )
 
 
 def open_items(item: Table, run_id: UUID, kind: str, missing_at: UUID | None) -> list[ColumnElement[bool]]:

@@ -17,6 +17,7 @@ from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.runs import run_names
 from store.queries.studies import list_studies
 from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
+from store.reports.answers import answers_fields, answers_report, read_answers
 from store.reports.collection import collection_fields, collection_report, read_collection
 from store.reports.completion import completion_fields, completion_report, read_completion
 from store.reports.construction import construction_fields, construction_report, read_construction
@@ -359,6 +360,17 @@ OURS = (
         collection_report,
         collection_fields,
         source="Table I and Figure 4 of CoReQA",
+        kind="answer",
+    ),
+    ReportSpec(
+        "answers",
+        "Answers",
+        "scores of answers, by context and language",
+        read_answers,
+        answers_report,
+        answers_fields,
+        options=("rater", "baseline", "bootstrap", "seed"),
+        source="Tables III to VI of CoReQA",
         kind="answer",
     ),
     ReportSpec(

@@ -213,7 +213,7 @@ async def test_what_is_asked_and_what_is_told_about_it_can_be_read(workspace: Wo
         for part in (
             "── issue #12 · author · 2026-01-02 03:04 · question,",
             "It does:",
-            "── comment · participant 2 · 2026-01-02 04:04 · +1 ×2 ──",
+            "── positive comment · participant 2 · 2026-01-02 04:04 ·",
             # The block that the first comment leaves open ends with it.
             "│  never closed",
             "│── comment · author · 2026-01-02 05:04 ──",

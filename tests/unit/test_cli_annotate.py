@@ -14,8 +14,8 @@ from loopback_models import LoopbackModels, Status
 from made_once import built_once
 
 from agents.jobs.runner import JobRunner
+from agents.pipelines.configurations import OURS
 from workbench import signals
-from workbench.cli.annotate import NAMES
 
 CODE = "def inc(x):\n    return x + 1\n"
 
@@ -356,7 +356,7 @@ def test_configurations_of_ones_own_are_listed_and_used(workbench, study, everyo
         encoding="utf-8",
     )
     listed = workbench("agents", "--config", config, "--json").json()["configurations"]
-    assert [each["name"] for each in listed] == [*NAMES, "two"]
+    assert [each["name"] for each in listed] == [*OURS, "two"]
     (own,) = [each for each in listed if each["default"] and each["kind"] == "pair"]
     assert (own["name"], own["based_on"], own["sentence"]) == ("two", "ps-fa", "A cheap one.")
     assert [(role["role"], role["prompt"], role["temperature"]) for role in own["roles"]] == [

@@ -329,7 +329,7 @@ def test_each_role_asks_its_model_at_its_temperature(tmp_path):
 
 def test_every_role_can_be_set_and_every_prompt_is_there():
     roles = {role for each in CONFIGURATIONS for role in each.roles()}
-    assert set(RoleTable.model_fields) == {*roles, "judge", "completer"}
+    assert set(RoleTable.model_fields) == {*roles, "judge", "completer", "answerer", "answer_judge"}
     for configuration in CONFIGURATIONS:
         for prompt in configuration.prompts.values():
             assert load_prompt(prompt).version > 0

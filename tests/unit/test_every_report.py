@@ -39,6 +39,7 @@ NAMES = (
         "completion",
         "construction",
         "collection",
+        "answers",
         "preference",
         "ratings",
         "wins",

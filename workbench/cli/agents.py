@@ -53,7 +53,7 @@ def _print_configurations(found: list[dict[str, Any]]) -> None:
 
 def configurations(config: Config) -> list[dict[str, Any]]:
     """Return the configurations, ours in the order of CoSQA+'s Table VI and then the user's own, for JSON."""
-    from agents.settings import OURS
+    from agents.pipelines.configurations import OURS
 
     sentences = {name: ours.sentence for name, ours in OURS.items()}
     sentences |= {name: own.sentence for name, own in config.agents.configurations.items()}
@@ -61,7 +61,7 @@ def configurations(config: Config) -> list[dict[str, Any]]:
 
 
 def _configuration(config: Config, name: str, sentence: str) -> dict[str, Any]:
-    from agents.settings import KIND_OF, OURS
+    from agents.pipelines.configurations import KIND_OF, OURS
     from workbench.job_settings import annotation_settings
 
     job = annotation_settings(config, agents=name, complete=False)
@@ -175,8 +175,9 @@ def _known_prompts(config: Config) -> list[dict[str, Any]]:
 
     A prompt comes once more for each other file that configurations of the user's own have for it.
     """
+    from agents.pipelines.configurations import OURS
     from agents.prompts import load_prompt, read_prompt
-    from agents.settings import OUR_PROMPTS, OURS
+    from agents.settings import OUR_PROMPTS
 
     found = []
     own = config.agents.configurations.items()

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agents.pipelines.completion_prediction.configurations import CONFIGURATIONS as COMPLETING
-from agents.pipelines.pair_annotation.configurations import CONFIGURATIONS as ANNOTATING
-from agents.pipelines.pairwise_judging.configurations import CONFIGURATIONS as JUDGING
+from agents.pipelines.configurations import OURS
 from store.errors import WorkbenchError
 from workbench.cli.estimating import estimates
 from workbench.cli.options import (
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from agents.settings import JobSettings
     from store.workspace.duckdb import Workspace as OpenWorkspace
 
-NAMES = [each.name for each in (*ANNOTATING, *JUDGING, *COMPLETING)]
-
 
 @unseen("options")
 @command
@@ -55,7 +51,7 @@ def annotate_command(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"Which agents take part: {', '.join(NAMES)}, or a configuration of your own (see: "
+            help=f"Which agents take part: {', '.join(OURS)}, or a configuration of your own (see: "
             "workbench agents). Given several times, they work on the same items one after another.",
         ),
     ] = None,
@@ -331,6 +327,68 @@ def complete_command(
     """
     options = {"setting": setting, "decoding": decoding.value, "fim": "fim" if fim else ""}
     annotate_command(kind="completion", agents=["complete"], model=model, options=options, **given)
+
+
+@command
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "model", "sample_pairs", "seed"))
+def answer_command(
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="PROVIDER:NAME", help="The model that answers: openai:NAME, anthropic:NAME."
+        ),
+    ] = None,
+    context: Annotated[
+        str,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            help="none, or the name of context: that of `retrieve`, or of the import.",
+        ),
+    ] = "none",
+    trials: Annotated[
+        int, typer.Option("--trials", min=1, max=100, metavar="N", help="Answers to each question.")
+    ] = 5,
+    **given: Any,
+) -> None:
+    """Have a model answer questions about repositories: `workbench answer WS --model openai:NAME`.
+
+    Each is answered in one turn at temperature 0.2, with context of its repository or without. Ctrl-C stops
+    it; the same command goes on where it stopped.
+    """
+    options = {"context": context, "trials": str(trials)}
+    annotate_command(kind="answer", agents=["answer"], model=model, options=options, **given)
+
+
+@command
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "model", "sample_pairs"))
+def judge_answers_command(
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", metavar="PROVIDER:NAME", help="The model that judges: openai:NAME, anthropic:NAME."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option("--repeats", min=1, max=100, metavar="N", help="Times that each answer is judged.")
+    ] = 2,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", min=1, metavar="N", help="Only N questions, drawn by --seed."),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Have a model score the answers to questions: `workbench judge-answers WS --model openai:NAME`.
+
+    Each answer gets accuracy, completeness, relevance and clarity, from 1 to 10, compared with the reference.
+    Answers that come later are judged when the same command is run again.
+    """
+    options = {"repeats": str(repeats)}
+    annotate_command(
+        kind="answer", agents=["judge-answers"], model=model, options=options, sample_pairs=sample, **given
+    )
 
 
 def _kind(opened: OpenWorkspace, configurations: Sequence[str]) -> str:

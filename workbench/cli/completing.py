@@ -185,7 +185,8 @@ def retrieve_command(
         typer.Option(
             "--retriever",
             metavar="R",
-            help="bm25, or a model of `candidates --models`: unixcoder, minilm, openai:NAME, LAYOUT=FOLDER.",
+            help="bm25, or a model of `candidates --models`: unixcoder, minilm, openai:NAME, LAYOUT=FOLDER; "
+            "of questions also repository, for all of its files.",
             show_default=False,
         ),
     ],
@@ -218,6 +219,12 @@ def retrieve_command(
         int,
         typer.Option("--overlap", min=0, metavar="N", help="Of questions: characters that two chunks share."),
     ] = 200,
+    window: Annotated[
+        int,
+        typer.Option(
+            "--window", min=1, metavar="N", help="Of a whole repository: at most N tokens, of 4 characters."
+        ),
+    ] = 200_000,
     kind: Annotated[
         ContextKind | None,
         typer.Option(
@@ -261,7 +268,9 @@ def retrieve_command(
             )
         chosen = kind or (ContextKind.completion if ContextKind.completion in there else ContextKind.answer)
         if chosen == ContextKind.answer:
-            asked = QuestionContextRequest(place, retriever, setting.strip(), cut.value, chunk_size, overlap)
+            asked = QuestionContextRequest(
+                place, retriever, setting.strip(), cut.value, chunk_size, overlap, window
+            )
             found, code, notes = carried_out(opened, QuestionContextRetrieval(asked, services), "retrieving")
             lines = _question_lines(found, workspace)
         else:

@@ -155,7 +155,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
         (
             "retrieve",
             completing.retrieve_command,
-            "Retrieve the context of tasks and questions from repositories.",
+            "Retrieve the context of tasks and questions.",
         ),
         ("items", items.items_command, "List items with their labels."),
         ("views", viewing.views_command, "List, save and delete filters under a name."),
@@ -168,6 +168,8 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
         ("annotate", annotate.annotate_command, "Run the agents without the app."),
         ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
         ("complete", annotate.complete_command, "Have a model complete tasks of cross-file completion."),
+        ("answer", annotate.answer_command, "Have a model answer questions about repositories."),
+        ("judge-answers", annotate.judge_answers_command, "Have a model score answers to questions."),
         ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),
         ("replies", replies.replies_command, "List the cached replies of models."),
         ("sandbox", sandbox_command, "Check, build and use sandboxes."),
