@@ -87,6 +87,15 @@ class RoleTable(BaseModel):
     completer: RoleSettings = RoleSettings()
     """Completes code at a cursor; its temperature is that of the decoding."""
 
+    issue_screener: RoleSettings = RoleSettings()
+    """Decides whether an issue can become a question."""
+
+    question_writer: RoleSettings = RoleSettings()
+    """Writes questions from issues. Temperature unset: 0.8."""
+
+    reference_writer: RoleSettings = RoleSettings()
+    """Writes reference answers from issues and their comments. Temperature unset: 0.8."""
+
     answerer: RoleSettings = RoleSettings()
     """Answers questions about repositories. Temperature unset: 0.2."""
 

@@ -22,7 +22,7 @@ DATA_FILES = (
     *("pairs.jsonl", "replies.jsonl", "search-replies.jsonl", "labels.csv"),
     *("completions.jsonl", "predictions.jsonl", "questions.jsonl", "answers.jsonl"),
     *("comparisons.jsonl", "comparison-labels.csv", "study.json", "study-labels.csv"),
-    *("practice.json", "corpus.jsonl", "queries.txt"),
+    *("practice.json", "corpus.jsonl", "queries.txt", "issues.json", "question-replies.jsonl"),
 )
 
 

@@ -161,3 +161,11 @@ def interval_line(of: Drawn, start: float, end: float, width: int, middle: float
         cells[first], cells[last] = "├", "┤"
     cells[place(value)] = "●"
     return "".join(cells).rstrip()
+
+
+_LANGUAGES = {"csharp": "C#", "go": "Go", "java": "Java", "python": "Python", "typescript": "TypeScript"}
+
+
+def language_name(language: str) -> str:
+    """Return the name of a programming language as people write it, in any case; others as they are."""
+    return _LANGUAGES.get(language.lower(), language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ class GitHubHere:
         before: Answers that come before the usual one, by path.
         asked: The path and query of each request, its status, and whether it came with a token.
         pages: The most pages of a list; more are refused with 422.
+        delay: Seconds before each answer, as on a network.
     """
 
     url: str = ""
@@ -47,6 +49,7 @@ class GitHubHere:
     before: dict[str, deque[Answer]] = field(default_factory=lambda: defaultdict(deque))
     asked: list[tuple[str, int, bool]] = field(default_factory=list)
     pages: int = 1000
+    delay: float = 0.0
 
     def add(
         self, name: str, issues: list[dict[str, Any]], comments: Mapping[int, list[dict[str, Any]]]
@@ -107,6 +110,7 @@ def github_here() -> Iterator[GitHubHere]:
         def do_GET(self) -> None:
             where = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(where.query).items()}
+            time.sleep(here.delay)
             with lock:
                 waiting = here.before.get(where.path)
                 first = waiting.popleft() if waiting else None

@@ -59,6 +59,7 @@ class DemoReport:
         items: How many items of each kind the workspace holds.
         annotation: The report of the agents' job over the pairs.
         judged: That of the judge's job over the comparisons.
+        written: That of the job that writes questions from issues.
         with_majority: The agents against the majority of the sample's raters.
         among_raters: The observed agreement among the sample's raters.
         alpha: Their Krippendorff's alpha, nominal.
@@ -68,6 +69,7 @@ class DemoReport:
     items: Mapping[str, int]
     annotation: JobReport
     judged: JobReport
+    written: JobReport
     with_majority: MajorityAgreement
     among_raters: Agreement
     alpha: Agreement
@@ -80,6 +82,7 @@ class DemoReport:
             "items_by_kind": dict(self.items),
             **self.annotation.to_dict(blind=blind),
             "judged": self.judged.to_dict(blind=blind),
+            "written": self.written.to_dict(blind=blind),
         }
         if blind:
             return fields
@@ -91,13 +94,16 @@ class DemoReport:
         }
 
 
-def demo_report(workspace: Workspace, annotation: JobReport, judged: JobReport) -> DemoReport:
+def demo_report(
+    workspace: Workspace, annotation: JobReport, judged: JobReport, written: JobReport
+) -> DemoReport:
     """Put together what the demo prints, from the records.
 
     Args:
         workspace: The demo's workspace.
         annotation: The report of the agents' job over the pairs.
         judged: That of the judge's job over the comparisons.
+        written: That of the job that writes questions from issues.
     """
     labels, verdicts, rater = (
         first_values(questions=[MATCH.name]),
@@ -127,6 +133,7 @@ def demo_report(workspace: Workspace, annotation: JobReport, judged: JobReport) 
         items={kind: items[kind] for kind in in_order(items)},
         annotation=annotation,
         judged=judged,
+        written=written,
         with_majority=MajorityAgreement(len(majorities) - ties, agreed, ties, raters),
         among_raters=raw_agreement(units.values()),
         alpha=krippendorff_alpha(

@@ -10,7 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from store.errors import WorkbenchError
-from workbench.sample import WHEELS, allowed_programs, sample_folder, scripted_model, searching_model
+from workbench.sample import (
+    WHEELS,
+    allowed_programs,
+    sample_folder,
+    scripted_model,
+    searching_model,
+    writing_model,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,7 +171,7 @@ def check_models(jobs: Sequence[JobSettings]) -> None:
     asyncio.run(open_and_close())
 
 
-SAMPLE_KINDS = ("pair", "comparison")
+SAMPLE_KINDS = {"pair": scripted_model, "comparison": scripted_model, "answer": writing_model}
 """The kinds of which the sample has replies of the agents, in the order in which the demo works on them."""
 
 
@@ -178,11 +185,13 @@ def sample_annotation(config: Config, kind: str = "pair") -> JobSettings:
         config: The configuration.
         kind: One of `SAMPLE_KINDS`.
     """
-    from agents.pipelines.registry import agents_part
+    from agents.pipelines.registry import agents_part, kinds_with_responses
     from agents.sandbox.settings import NO_NETWORK
 
-    fullest = agents_part(kind).configurations[-1].name
-    settings = annotation_settings(config, model=scripted_model(), agents=fullest, kind=kind, repairs=True)
+    # The first one makes what others work on.
+    agents = agents_part(kind).configurations[0 if kind in kinds_with_responses() else -1].name
+    model = SAMPLE_KINDS[kind]()
+    settings = annotation_settings(config, model=model, agents=agents, kind=kind, repairs=True)
     own = {"wheels": str(sample_folder() / WHEELS), "repair_network": NO_NETWORK}
     return replace(settings, roles={}, prompt_files={}, sandboxes=settings.sandboxes.model_copy(update=own))
 

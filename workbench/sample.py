@@ -31,9 +31,13 @@ IMPORTED = (
 CORPUS = "corpus.jsonl"
 """The codes of the pairs and more, which `workbench candidates` searches for the queries of the pairs."""
 
+ISSUES = "issues.json"
+"""Issues in GitHub's form, of which `workbench collect issues` takes those that can become questions."""
+
 FILES = (
-    *(*IMPORTED, CORPUS),
-    *("study.json", "study-labels.csv", "practice.json", "replies.jsonl", "search-replies.jsonl"),
+    *(*IMPORTED, CORPUS, ISSUES),
+    *("study.json", "study-labels.csv", "practice.json"),
+    *("replies.jsonl", "search-replies.jsonl", "question-replies.jsonl"),
     "manifest.json",
 )
 
@@ -88,8 +92,15 @@ def searching_model() -> str:
     return f"scripted:{sample_folder() / 'search-replies.jsonl'}"
 
 
+def writing_model() -> str:
+    """Return the name of the model that writes questions from the sample's issues."""
+    return f"scripted:{sample_folder() / 'question-replies.jsonl'}"
+
+
 def import_sample(workspace: Workspace) -> ImportReport:
-    """Import the sample's items, labels, responses and codes, and make its study; nothing is added twice.
+    """Import the sample's items, labels, responses and codes, collect its issues, and make its study.
+
+    Nothing is added twice.
 
     Args:
         workspace: The open workspace.
@@ -106,7 +117,28 @@ def import_sample(workspace: Workspace) -> ImportReport:
     import_files(workspace, [folder / CORPUS])
     register_kinds(workspace)
     load_sample_study(workspace, folder)
+    _collect_issues(workspace, folder / ISSUES)
     return report
+
+
+def _collect_issues(workspace: Workspace, file: Path) -> None:
+    """Collect the sample's issues, unless that was done before."""
+    from agents.collection.issues import IssueCollection, IssueRequest
+    from agents.jobs.runner import run_work
+    from agents.jobs.work import WorkSettings
+    from agents.llm.settings import ModelSettings
+    from agents.retrieval.settings import RetrievalSettings
+    from store.kinds.answer import COLLECTION
+    from store.queries.works import listed_works
+
+    with workspace.reading() as connection:
+        if any(work.state == "done" for work in listed_works(connection, COLLECTION)):
+            return
+    settings = WorkSettings(ModelSettings(), RetrievalSettings())
+    work = IssueCollection(IssueRequest((str(file),)), settings)
+    job = run_work(workspace, work, lambda _: None)
+    if job.error is not None:
+        raise job.error
 
 
 def holds_sample(workspace: Workspace) -> bool:

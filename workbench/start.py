@@ -18,7 +18,8 @@ DEFAULT_WORKSPACE = Path("workbench.duckdb")
 COMMANDS = (
     *("import", "candidates", "search", "collect", "construct", "retrieve"),
     *("items", "views", "sql", "split", "splits", "export"),
-    *("annotate", "judge-pairs", "complete", "answer", "judge-answers", "agents", "replies"),
+    *("annotate", "judge-pairs", "complete", "write-questions", "answer", "judge-answers"),
+    *("agents", "replies"),
     *("sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),
     *("study", "packet", "compare"),

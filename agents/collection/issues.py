@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from agents.collection.rules import AGAIN, GONE, NOT_UNDERSTOOD, OPEN, PULL_REQUEST, IssueRules, has_word
+from agents.github.markdown import code_blocks
 from agents.github.objects import read_repositories
 from agents.jobs.work import WorkPart, WorkSettings, aside, undivided
 from agents.jobs.work_progress import ReportWork, WorkProgress
-from agents.questions.markdown import code_blocks
 from store.errors import ImportFailed, WorkbenchError
 from store.formats.issues import Issues
 from store.formats.protocol import Entity, FileContext

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agents.questions.markdown import code_blocks, has_image, points_elsewhere
+from agents.github.markdown import code_blocks, has_image, points_elsewhere
 from store.kinds.answer import positive_reactions
 
 LabelRule = Literal["leave-out", "require", "any"]

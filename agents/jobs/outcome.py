@@ -1,7 +1,7 @@
 """Outcomes: what a pipeline yields for an item, each for any question of any task kind.
 
-The record takes verdicts, responses and scores of a run. Retrieved candidates come with a table that names
-their run.
+The record takes verdicts, revisions, responses and scores of a run. Retrieved candidates come with a table
+that names their run.
 """
 
 from __future__ import annotations
@@ -62,4 +62,16 @@ class Score:
     reason: str = ""
 
 
-Outcome = Verdict | Response | Score
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A text of the item as the run's rater rewrote it; see `store.record.revisions`.
+
+    Attributes:
+        part: The column that it is written in place of.
+    """
+
+    part: str
+    text: str
+
+
+Outcome = Verdict | Response | Score | Revision

@@ -19,16 +19,19 @@ from uuid import UUID
 
 from sqlalchemy import Connection, insert, select, update
 
-from agents.jobs.outcome import Outcome, Verdict
+from agents.jobs.outcome import Outcome, Revision, Verdict
 from agents.jobs.outcome import Response as MadeResponse
 from agents.jobs.outcome import Score as MadeScore
 from agents.jobs.row_batches import RowBatcher, Rows
 from store.errors import UnknownName, WorkbenchError
+from store.kinds.spec import task_kinds
 from store.queries.runs import StoredExecution, executions_of, find_run, steps_of
 from store.record.ids import now
 from store.record.raters import kind_question_numbers, rater_row, response_ref_number
 from store.record.response_names import ResponseName
+from store.record.revisions import REVISION, mended_by_people, refused_text
 from store.tables.columns import table_of
+from store.tables.record import MarkRow
 from store.tables.responses import Response, Score
 from store.tables.runs import (
     Execution,
@@ -212,14 +215,17 @@ class RunRecord:
         Raises:
             ValueError: There is no outcome, so that the item would never be done.
             UnknownName: A question is none of the kind's.
-            WorkbenchError: The item has a response of that name already.
+            WorkbenchError: The item has a response of that name already, or a text cannot be rewritten so.
         """
         if not outcomes:
             raise ValueError(f"the pipeline of {self.run.name} yielded nothing for item {item_id}")
         refs = await self._response_refs(item_id, outcomes)
+        if any(isinstance(one, Revision) for one in outcomes):
+            await asyncio.to_thread(self._refuse_over_people, item_id)
         verdicts: list[VerdictRow] = []
         responses: list[Response] = []
         scores: list[Score] = []
+        marks: list[MarkRow] = []
         for outcome in outcomes:
             match outcome:
                 case Verdict():
@@ -252,8 +258,37 @@ class RunRecord:
                         step_id=step_id,
                     )
                     scores.append(score)
+                case Revision(part, text):
+                    if why := refused_text(task_kinds()[self.run.kind], part, text):
+                        hint = "Another model may write what can be kept."
+                        raise WorkbenchError("Not rewritten", why, hint)
+                    key = self.next_id()
+                    mark = MarkRow(
+                        id=key,
+                        action=key,
+                        item_id=item_id,
+                        rater_id=self.run.rater_id,
+                        kind=f"{REVISION}{part}",
+                        text=text,
+                        created_at=now(),
+                    )
+                    marks.append(mark)
 
-        return ((VerdictRow, verdicts), (Response, responses), (Score, scores))
+        return ((VerdictRow, verdicts), (Response, responses), (Score, scores), (MarkRow, marks))
+
+    def _refuse_over_people(self, item_id: int) -> None:
+        """Refuse to write over a text of a person, who may have written it since the item was read.
+
+        Raises:
+            WorkbenchError: A person wrote a current text of the item.
+        """
+        with self._workspace.reading() as connection:
+            if mended_by_people(connection, [item_id]):
+                raise WorkbenchError(
+                    "Rewritten by hand",
+                    "A person rewrote a text of the item while the agents worked on it.",
+                    "That text stays. Nothing is to be done.",
+                )
 
     async def add_outcomes(self, rows: Sequence[Rows], after: asyncio.Task[None] | None) -> None:
         """Write `outcome_rows`, all or none, and not without the step that the task `after` records."""
@@ -275,7 +310,9 @@ class RunRecord:
         """Return the keys of the responses that outcomes name, made where they are new."""
         made = {one.name for one in outcomes if isinstance(one, MadeResponse)}
         names = made | {
-            one.response for one in outcomes if not isinstance(one, MadeResponse) and one.response is not None
+            one.response
+            for one in outcomes
+            if isinstance(one, Verdict | MadeScore) and one.response is not None
         }
         if not names:
             return {}

@@ -38,7 +38,7 @@ class QueuedItem:
 
 
 class WorkQueue:
-    """The open items of a run: all of a kind by key, or some in the order given.
+    """The open items of a run: all of a kind by key that it can work on, or some in the order given.
 
     Where asked for, only those that no other run was done with either.
     """
@@ -49,6 +49,7 @@ class WorkQueue:
         self._workspace = workspace
         self._record = record
         self._part = part
+        self._settings = settings
         self._chosen: Sequence[int] | None = settings.item_ids
         self._missing_at = settings.missing_at
         self._only_failed = settings.retry_failed
@@ -69,6 +70,8 @@ class WorkQueue:
         Returns:
             How many items the job will get, and how many the run is done with already.
         """
+        if self._chosen is None and self._part.eligible is not None:
+            self._chosen, self._position = await asyncio.to_thread(self._eligible), 0
         if self._only_failed:
             self._chosen, self._position = await asyncio.to_thread(self._failed), 0
         total, done = await asyncio.to_thread(self._count)
@@ -81,6 +84,11 @@ class WorkQueue:
             while not self._ready and not self._ended:
                 self._ready.extend(await asyncio.to_thread(self._load))
         return self._ready.popleft() if self._ready else None
+
+    def _eligible(self) -> Sequence[int]:
+        assert self._part.eligible is not None
+        with self._workspace.reading() as connection:
+            return self._part.eligible(connection, self._settings.configuration())
 
     def _failed(self) -> list[int]:
         with self._workspace.reading() as connection:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import select
 
+from agents.github.markdown import code_blocks, without_code
 from agents.jobs.limits import held
 from agents.jobs.work import WorkPart, WorkSettings, aside
 from agents.jobs.work_progress import Pace, ReportWork, WorkProgress, ignore_progress
 from agents.questions.chunks import OVERLAP, SIZE, Chunking, Cut
-from agents.questions.markdown import code_blocks, without_code
 from agents.repositories.files import find_repository, folder_of_repositories
 from agents.repositories.git import Clone
 from agents.repositories.reading import ARCHIVES, Repository, read_repository

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -11,13 +12,18 @@ from sqlalchemy import Connection
 from screens.items.history import history
 from screens.items.responses import RULE, context, named
 from screens.items.revisions import editable_of, revisions
+from screens.items.signs import sign_spans
+from screens.items.steps import step_lines
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
-from store.kinds.answer import ANSWER, GUIDELINE, positive_reactions
+from store.kinds.answer import ANSWER, GUIDELINE, KEEP, QUESTIONS, RATING, positive_reactions
 from store.kinds.spec import QuestionSpec
 from store.policy.scope import Scope
+from store.queries.agent_case import AgentCase, VerdictView, load_case
 from store.queries.item import ItemDetails, load_item
+from store.queries.questions import is_asked_of_item
+from store.queries.repository_answers import writing_run
 from store.queries.responses import ResponseView, ScoreView, summarize_scores
 from store.tables.record import QuestionTarget
 
@@ -35,18 +41,32 @@ _NO_REFERENCE = "No reference answer yet. {review.edit} writes one."
 _NO_ISSUE = "This question has no issue."
 _NO_CONTEXT = "This question has no context from the repository."
 _NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
+_NO_CASE = AgentCase(None, (), None)
 _NO_SCORES = "No judge has scored these answers."
 
 
 def load(connection: Connection, scope: Scope, item_id: int) -> ItemView:
     """Read a repository question for review (see ReviewPart)."""
-    return view(load_item(connection, scope, ANSWER, item_id))
+    entry = load_item(connection, scope, ANSWER, item_id)
+    if not is_asked_of_item(connection, KEEP, item_id, scope):
+        return view(entry)
+    if entry.blind:
+        return view(entry, _NO_CASE)
+    case = load_case(connection, scope, item_id)
+    # Another run, which is shown elsewhere, may have written this one.
+    if case.verdict is None and (run := writing_run(connection, item_id)) is not None:
+        case = load_case(connection, replace(scope, run=run), item_id)
+    return view(entry, case)
 
 
-def view(entry: ItemDetails) -> ItemView:
-    """Lay out a question in panes: the reference answer beside the one that is scored."""
+def view(entry: ItemDetails, case: AgentCase | None = None) -> ItemView:
+    """Lay out a question in panes: the reference answer beside the one that is scored.
+
+    Args:
+        case: How agents wrote it; None where they did not, and nobody is asked whether to keep it.
+    """
     fields, blind = entry.fields, entry.blind
-    questions = tuple(_questions(entry))
+    questions = tuple(_questions(entry, case))
     issue = _issue(fields)
     editable = editable_of(ANSWER, fields, entry.revisions, blind=blind)
     revised = {one.part: one.revised for one in editable}
@@ -56,6 +76,7 @@ def view(entry: ItemDetails) -> ItemView:
         *([issue] if issue.text and reference.text else []),
         *([_judges(entry.responses)] if entry.responses and not blind else []),
         context(entry.chunks, fields, _NO_CONTEXT),
+        *([_steps(case)] if case is not None and case.steps else []),
         *revisions(ANSWER, entry.revisions, blind=blind),
         history(entry, questions),
         PaneText("guideline", "Guide", GUIDELINE),
@@ -80,17 +101,29 @@ def view(entry: ItemDetails) -> ItemView:
     )
 
 
-def _questions(entry: ItemDetails) -> Iterator[QuestionPrompt]:
-    """Yield the questions answer by answer; of the reference or the thread where nobody has answered."""
+def _questions(entry: ItemDetails, case: AgentCase | None) -> Iterator[QuestionPrompt]:
+    """Yield the questions answer by answer; of the reference or the thread where nobody has answered.
+
+    Whether to keep a question that agents wrote comes first.
+    """
+    if case is not None:
+        verdict = case.verdict
+        yield QuestionPrompt(
+            KEEP,
+            QuestionTarget(entry.question_ids[KEEP.name]),
+            claim=None if verdict is None else _kept(verdict),
+            pane="issue",
+            unclaimed="blind: the agents' label is not shown" if entry.blind else "",
+        )
     if not entry.responses:
         judged = ANSWER.record.judged_column(entry.fields)
         about = {"reference": "the reference", "comments": "the thread"}.get(judged or "", "")
         nothing = _NOTHING_TO_SCORE if judged is None else ""
-        for spec in (spec for spec in ANSWER.questions if not spec.only_scored):
+        for spec in QUESTIONS:
             target = QuestionTarget(entry.question_ids[spec.name])
             yield QuestionPrompt(spec, target, about, unclaimed=nothing, nothing=nothing)
     for response in entry.responses:
-        for spec in ANSWER.questions:
+        for spec in (*QUESTIONS, RATING):
             if spec.only_scored and spec.title not in response.measures:
                 continue
             claim, unclaimed = _claim(spec, response.scores)
@@ -102,6 +135,17 @@ def _questions(entry: ItemDetails) -> Iterator[QuestionPrompt]:
                 pane=f"response-{response.letter}",
                 unclaimed="blind: the judges' scores are not shown" if entry.blind else unclaimed,
             )
+
+
+def _kept(verdict: VerdictView) -> Claim:
+    """Return the verdict of the agents on a question that they wrote, or could not write."""
+    words = (f"◆ {KEEP.scale.word(verdict.value)}", verdict.path, verdict.reason)
+    return Claim(verdict.id, verdict.execution_id, verdict.value, " · ".join(filter(None, words)))
+
+
+def _steps(case: AgentCase) -> PaneText:
+    lines, signed = step_lines(case.steps)
+    return PaneText("steps", "Steps", "\n".join(lines), spans=tuple(sign_spans(lines, signed)))
 
 
 def _claim(spec: QuestionSpec, scores: Sequence[ScoreView]) -> tuple[Claim | None, str]:

@@ -98,4 +98,6 @@ def revisions(kind: TaskKind, revised: Mapping[str, RevisionView], *, blind: boo
 
 def _by(version: Version, imported: str, *, blind: bool) -> str:
     who = SOMEBODY if blind and not version.is_own else version.rater
-    return f"imported text again, by {who}" if version.text == imported else f"revised by {who}"
+    if version.text == imported:
+        return f"imported text again, by {who}"
+    return f"{'revised' if imported else 'written'} by {who}"

@@ -27,6 +27,9 @@ _ROLES = {
     CORRECTION_ROLE: "Correction by the test writer",
     "repair": "Repair",
     "arbiter": "Arbiter",
+    "issue_screener": "Screener",
+    "question_writer": "Question writer",
+    "reference_writer": "Reference writer",
     "judge": "Judge",
     "judge_swapped": "Judge, in the other order",
 }
@@ -84,6 +87,8 @@ def step_lines(
     program = ""
     for number, step in enumerate(steps, start=1):
         again = f" (try {step.attempt + 1})" if step.attempt else ""
+        if step.role == "question_writer":
+            again = f", question {step.attempt + 1}"
         cost = f" · {dollars(step.money)}" if step.money is not None else ""
         if step.from_cache:
             cost = " · from the cache, at no cost"

@@ -252,7 +252,10 @@ def start_annotation(
         return False
     if go_on is not None and go_on.kind in kinds_with_responses():
         # What such a run was asked for, the context and the decoding, is no part of the dialog.
-        context.notices.show("Goes on by command", "Give the command once more: workbench complete")
+        context.notices.show(
+            "Goes on by command",
+            "Give the command of the run once more, such as workbench complete or answer",
+        )
         return False
     with context.workspace.reading() as connection:
         kinds = kinds_there(connection, kinds_with_agents())

@@ -17,8 +17,9 @@ from store.analysis.labels import question_labels
 from store.analysis.preferences import preference_votes
 from store.child import yielded_by_child
 from store.errors import UnknownName
-from store.kinds.answer import QUESTIONS
+from store.kinds.answer import NO_CONTEXT, QUESTIONS
 from store.measures.preference import score_of_levels
+from store.queries.repository_answers import dropped_questions
 from store.record.revisions import current_texts
 from store.tables.columns import table_of
 from store.tables.imported import Comparison, Item, RepositoryQuestion
@@ -183,11 +184,12 @@ def answer_figures(connection: Connection, judge: str | None = None) -> AnswerFi
     """
     ref, response, score = table_of(ResponseRef), table_of(Response), table_of(Score)
     question, item = table_of(RepositoryQuestion), table_of(Item)
+    dropped = dropped_questions()
     asked = (
         select(score.c.response_ref_id, score.c.judge, score.c.measure, score.c.value)
         .join(ref, ref.c.id == score.c.response_ref_id)
         .join(question, question.c.item_id == ref.c.item_id)
-        .where(score.c.measure.in_(DIMENSIONS), score.c.value.is_not(None))
+        .where(score.c.measure.in_(DIMENSIONS), score.c.value.is_not(None), ref.c.item_id.not_in(dropped))
         .order_by(score.c.sequence, score.c.id)
     )
     by_judge = defaultdict[str, dict[int, dict[str, list[float]]]](dict)
@@ -213,6 +215,7 @@ def answer_figures(connection: Connection, judge: str | None = None) -> AnswerFi
         .join(response, response.c.id == ref.c.id)
         .join(question, question.c.item_id == ref.c.item_id)
         .join(item, item.c.id == ref.c.item_id)
+        .where(ref.c.item_id.not_in(dropped))
         .order_by(ref.c.item_id, ref.c.model, ref.c.setting, ref.c.trial)
     ).all()
     revised = current_texts(connection, {row.item_id for row in rows})
@@ -227,7 +230,7 @@ def answer_figures(connection: Connection, judge: str | None = None) -> AnswerFi
                 row.created_at or "",
                 len(texts["question"]) / CHARACTERS_OF_TOKEN,
                 row.model,
-                row.setting,
+                row.setting or NO_CONTEXT,
                 row.trial,
                 row.text,
                 texts["reference"] or "",
@@ -437,12 +440,17 @@ def preference_scores(connection: Connection, baseline: str) -> dict[Group, floa
     Raises:
         UnknownName: No candidate is called so.
     """
-    votes = preference_votes(connection)
+    votes = preference_votes(connection).tied()
     table, ref = table_of(Comparison), table_of(ResponseRef)
     settings = dict(connection.execute(select(ref.c.id, ref.c.setting)).all())
     places = {
-        row.item_id: (settings.get(_response_of(row.first_ref), ""), (row.language or "").lower())
-        for row in connection.execute(select(table.c.item_id, table.c.first_ref, table.c.language))
+        row.item_id: (
+            settings.get(_response_of(row.first_ref), "") or NO_CONTEXT,
+            (row.language or "").lower(),
+        )
+        for row in connection.execute(
+            select(table.c.item_id, table.c.first_ref, table.c.language).where(table.c.about == "answers")
+        )
     }
     candidates = {name for one in votes.items.values() for name in (one.first, one.second)}
     if baseline not in candidates:
@@ -455,7 +463,7 @@ def preference_scores(connection: Connection, baseline: str) -> dict[Group, floa
     levels = defaultdict[Group, Counter[int]](Counter)
     for vote in [*votes.orders, *(one for one in votes.labels if one.rater not in in_orders)]:
         pairing = votes.items[vote.item]
-        if baseline not in (pairing.first, pairing.second):
+        if vote.item not in places or baseline not in (pairing.first, pairing.second):
             continue
         of_first = pairing.second == baseline
         candidate = pairing.first if of_first else pairing.second

@@ -387,7 +387,7 @@ def questions_of_items(connection: Connection) -> tuple[str, ...]:
 def question_of_items(connection: Connection) -> str:
     """Return the main question of the items of a workspace: that of their first kind."""
     first = (kinds_of_items(connection) or list(task_kinds().values()))[0]
-    return (first.label_question or first.questions[0]).name
+    return first.main_question.name
 
 
 def named_question(question: str) -> NamedQuestion:

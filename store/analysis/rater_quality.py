@@ -90,7 +90,8 @@ def raters_report(connection: Connection, name: str, question: str | None = None
         UnknownName: There is no such study or question.
     """
     study = find_study(connection, name)
-    asked = question or next(iter(study.protocol.questions), "") or _main_question(study)
+    asked = question or next(iter(study.protocol.questions), "")
+    asked = asked or task_kinds()[study.protocol.kind].main_question.name
     spec = named_question(asked).spec
     decisions = study_decisions(connection, study.id)
     gold = {one.item_id: one.gold for one in study_items(connection, study.id)}
@@ -136,11 +137,6 @@ def raters_report(connection: Connection, name: str, question: str | None = None
         tuple(rows),
         len(study.members) - len(rows),
     )
-
-
-def _main_question(study: StudyDetails) -> str:
-    kind = task_kinds()[study.protocol.kind]
-    return (kind.label_question or kind.questions[0]).name
 
 
 def _assigned(connection: Connection, study: StudyDetails) -> dict[tuple[int, str], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -28,7 +29,7 @@ from store.formats.protocol import Corpus, CurrentLabel, Entity, Rows, StoredIte
 from store.kinds.pair import MATCH, PAIR
 from store.kinds.spec import NamedQuestion, task_kinds
 from store.record.ids import now
-from store.record.revisions import current_texts
+from store.record.revisions import current_texts, mended_by_people
 from store.splits.splits import agreement_words
 from store.sql import count, named, quoted
 from store.workspace.schema import tables_of
@@ -240,7 +241,7 @@ class WorkspaceContent:
         there = labels.labelled_items(self.cursor)
         for kind in task_kinds().values():
             if kind.name in there:
-                return NamedQuestion(kind, kind.label_question or kind.questions[0])
+                return NamedQuestion(kind, kind.main_question)
         raise ExportFailed(
             "Nothing to export", "There is no label.", "See what is there: workbench items WORKSPACE"
         )
@@ -411,6 +412,10 @@ class WorkspaceContent:
     def revised(self) -> Mapping[int, Mapping[str, str]]:
         """Return the texts of items that experts revised, by item and column."""
         return current_texts(self.cursor)
+
+    def mended(self) -> AbstractSet[int]:
+        """Return the items of which a person wrote a current text."""
+        return mended_by_people(self.cursor)
 
     def wanted(self, made: Entity) -> bool:
         """Return whether something is of the setting that is wanted."""

@@ -3,9 +3,14 @@ WITH shown_run AS
 (SELECT ranked_run.id AS id
 FROM (SELECT run.id AS id, row_number() OVER (PARTITION BY run.kind ORDER BY CASE WHEN (run.id IN (SELECT verdict.run_id
 FROM verdict)) THEN 1 ELSE 0 END DESC, run.fullness DESC, run.started_at DESC, run.id DESC) AS place
-FROM run) AS ranked_run
+FROM run
+WHERE run.kind != '') AS ranked_run
 WHERE ranked_run.place = 1)
- SELECT item.id AS item_id, CASE WHEN (item.kind IN ('comparison')) THEN concat('c-', left(item.content_hash, 10)) ELSE item.external_id END AS external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
+ SELECT item.id AS item_id, CASE WHEN (item.kind IN ('comparison')) THEN concat('c-', left(item.content_hash, 10)) ELSE item.external_id END AS external_id, item.kind, coalesce(listed.title, '') AS title, coalesce(listed.detail, '') AS detail, listed.rank, listed.similarity, CASE WHEN (coalesce(answered.answered, 0) >= CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + CASE WHEN (item.id IN (SELECT verdict.item_id
+FROM verdict
+WHERE verdict.question_id = (SELECT question.id
+FROM question
+WHERE question.name = 'answer.keep') AND verdict.response_ref_id IS NULL AND verdict.item_id IN ({items}))) THEN 1 ELSE 0 END + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END) THEN 'judged' WHEN marked.cannot_decide THEN 'cannot_decide' WHEN marked.skipped THEN 'skipped' ELSE 'open' END AS status, answered.value AS label, CASE WHEN (item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
 FROM study
@@ -28,7 +33,11 @@ WHERE later.item_id = refused.item_id AND later.id > refused.id AND later.run_id
 FROM shown_run) AND later.item_id IN ({items}))) AND NOT (EXISTS (SELECT *
 FROM verdict
 WHERE verdict.item_id = refused.item_id AND verdict.run_id IN (SELECT shown_run.id
-FROM shown_run) AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE current_verdict.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented, coalesce(answered.answered, 0) AS answered, CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END AS required, item.id IN (SELECT assignment.item_id
+FROM shown_run) AND verdict.item_id IN ({items}))))) THEN 'needs_sandbox' ELSE current_verdict.path END AS agent_path, coalesce(marked.flagged, false) AS flagged, coalesce(marked.commented, false) AS commented, coalesce(answered.answered, 0) AS answered, CASE WHEN (item.kind = 'pair') THEN 1 WHEN (item.kind = 'completion') THEN 3 WHEN (item.kind = 'answer') THEN 0 + CASE WHEN (item.id IN (SELECT verdict.item_id
+FROM verdict
+WHERE verdict.question_id = (SELECT question.id
+FROM question
+WHERE question.name = 'answer.keep') AND verdict.response_ref_id IS NULL AND verdict.item_id IN ({items}))) THEN 1 ELSE 0 END + 4 * coalesce(response_count.number, 1) + coalesce(response_count.scored, 0) WHEN (item.kind = 'comparison') THEN 1 ELSE 1 END AS required, item.id IN (SELECT assignment.item_id
 FROM assignment
 WHERE assignment.rater_id = {rater} AND (assignment.study_id NOT IN (SELECT study.id
 FROM study
@@ -54,16 +63,23 @@ WHERE mark.rater_id = {rater} AND mark.phase = 'review' AND mark.assignment_id I
 WHERE anon_1.place = 1) AS latest GROUP BY latest.item_id) AS marked ON marked.item_id = item.id LEFT OUTER JOIN (SELECT "both".item_id AS item_id, sum("both".answered) AS answered, max("both".latest) AS latest, max("both".value) AS value, max("both".reason) AS reason, max("both".shown_as) AS shown_as
 FROM (SELECT label.item_id AS item_id, count(*) AS answered, max(label.created_at) AS latest, max(CASE WHEN (label.question_id IN (SELECT question.id
 FROM question
-WHERE question.name IN ('pair.match', 'completion.keep', 'comparison.preference'))) THEN label.value END) AS value, max(label.reason) AS reason, max(label.shown_as) AS shown_as
+WHERE question.name IN ('pair.match', 'completion.keep', 'answer.keep', 'comparison.preference'))) THEN label.value END) AS value, max(label.reason) AS reason, max(label.shown_as) AS shown_as
 FROM (SELECT latest_judgment.id AS id, latest_judgment.action AS action, latest_judgment.item_id AS item_id, latest_judgment.question_id AS question_id, latest_judgment.rater_id AS rater_id, latest_judgment.assignment_id AS assignment_id, latest_judgment.phase AS phase, latest_judgment.value AS value, latest_judgment.origin AS origin, latest_judgment.supersedes AS supersedes, latest_judgment.target_action AS target_action, latest_judgment.restores AS restores, latest_judgment.shown_verdict AS shown_verdict, latest_judgment.shown_execution AS shown_execution, latest_judgment.guideline_id AS guideline_id, latest_judgment.blind AS blind, latest_judgment.reason AS reason, latest_judgment.comment AS comment, latest_judgment.evidence AS evidence, latest_judgment.elapsed_ms AS elapsed_ms, latest_judgment.active_ms AS active_ms, latest_judgment.created_at AS created_at, latest_judgment.response_ref_id AS response_ref_id, latest_judgment.shown_as AS shown_as
 FROM (SELECT anon_2.id AS id, anon_2.action AS action, anon_2.item_id AS item_id, anon_2.question_id AS question_id, anon_2.rater_id AS rater_id, anon_2.assignment_id AS assignment_id, anon_2.phase AS phase, anon_2.value AS value, anon_2.origin AS origin, anon_2.supersedes AS supersedes, anon_2.target_action AS target_action, anon_2.restores AS restores, anon_2.shown_verdict AS shown_verdict, anon_2.shown_execution AS shown_execution, anon_2.guideline_id AS guideline_id, anon_2.blind AS blind, anon_2.reason AS reason, anon_2.comment AS comment, anon_2.evidence AS evidence, anon_2.elapsed_ms AS elapsed_ms, anon_2.active_ms AS active_ms, anon_2.created_at AS created_at, anon_2.response_ref_id AS response_ref_id, anon_2.shown_as AS shown_as
 FROM (SELECT judgment.id AS id, judgment.action AS action, judgment.item_id AS item_id, judgment.question_id AS question_id, judgment.rater_id AS rater_id, judgment.assignment_id AS assignment_id, judgment.phase AS phase, judgment.value AS value, judgment.origin AS origin, judgment.supersedes AS supersedes, judgment.target_action AS target_action, judgment.restores AS restores, judgment.shown_verdict AS shown_verdict, judgment.shown_execution AS shown_execution, judgment.guideline_id AS guideline_id, judgment.blind AS blind, judgment.reason AS reason, judgment.comment AS comment, judgment.evidence AS evidence, judgment.elapsed_ms AS elapsed_ms, judgment.active_ms AS active_ms, judgment.created_at AS created_at, judgment.response_ref_id AS response_ref_id, judgment.shown_as AS shown_as, row_number() OVER (PARTITION BY judgment.item_id, judgment.question_id, judgment.response_ref_id, judgment.rater_id, judgment.assignment_id, judgment.phase ORDER BY judgment.id DESC) AS place
 FROM judgment
 WHERE judgment.rater_id = {rater} AND judgment.phase = 'review' AND judgment.assignment_id IS NULL AND judgment.item_id IN ({items}) AND judgment.question_id IN (SELECT question.id
 FROM question
-WHERE question.name IN ('pair.match', 'completion.cross_file', 'completion.predictable', 'completion.keep', 'comparison.preference'))) AS anon_2
+WHERE question.name IN ('pair.match', 'completion.cross_file', 'completion.predictable', 'completion.keep', 'answer.keep', 'comparison.preference'))) AS anon_2
 WHERE anon_2.place = 1) AS latest_judgment
-WHERE latest_judgment.value IS NOT NULL) AS label GROUP BY label.item_id UNION ALL SELECT label.item_id AS item_id, count(*) AS answered, max(label.created_at) AS latest, max(CAST(NULL AS DOUBLE PRECISION)) AS value, max(label.reason) AS reason, max(label.shown_as) AS shown_as
+WHERE latest_judgment.value IS NOT NULL) AS label
+WHERE label.question_id IS DISTINCT FROM (SELECT question.id
+FROM question
+WHERE question.name = 'answer.keep') OR label.item_id IN (SELECT verdict.item_id
+FROM verdict
+WHERE verdict.question_id = (SELECT question.id
+FROM question
+WHERE question.name = 'answer.keep') AND verdict.response_ref_id IS NULL AND verdict.item_id IN ({items})) GROUP BY label.item_id UNION ALL SELECT label.item_id AS item_id, count(*) AS answered, max(label.created_at) AS latest, max(CAST(NULL AS DOUBLE PRECISION)) AS value, max(label.reason) AS reason, max(label.shown_as) AS shown_as
 FROM (SELECT latest_judgment.id AS id, latest_judgment.action AS action, latest_judgment.item_id AS item_id, latest_judgment.question_id AS question_id, latest_judgment.rater_id AS rater_id, latest_judgment.assignment_id AS assignment_id, latest_judgment.phase AS phase, latest_judgment.value AS value, latest_judgment.origin AS origin, latest_judgment.supersedes AS supersedes, latest_judgment.target_action AS target_action, latest_judgment.restores AS restores, latest_judgment.shown_verdict AS shown_verdict, latest_judgment.shown_execution AS shown_execution, latest_judgment.guideline_id AS guideline_id, latest_judgment.blind AS blind, latest_judgment.reason AS reason, latest_judgment.comment AS comment, latest_judgment.evidence AS evidence, latest_judgment.elapsed_ms AS elapsed_ms, latest_judgment.active_ms AS active_ms, latest_judgment.created_at AS created_at, latest_judgment.response_ref_id AS response_ref_id, latest_judgment.shown_as AS shown_as
 FROM (SELECT anon_3.id AS id, anon_3.action AS action, anon_3.item_id AS item_id, anon_3.question_id AS question_id, anon_3.rater_id AS rater_id, anon_3.assignment_id AS assignment_id, anon_3.phase AS phase, anon_3.value AS value, anon_3.origin AS origin, anon_3.supersedes AS supersedes, anon_3.target_action AS target_action, anon_3.restores AS restores, anon_3.shown_verdict AS shown_verdict, anon_3.shown_execution AS shown_execution, anon_3.guideline_id AS guideline_id, anon_3.blind AS blind, anon_3.reason AS reason, anon_3.comment AS comment, anon_3.evidence AS evidence, anon_3.elapsed_ms AS elapsed_ms, anon_3.active_ms AS active_ms, anon_3.created_at AS created_at, anon_3.response_ref_id AS response_ref_id, anon_3.shown_as AS shown_as
 FROM (SELECT judgment.id AS id, judgment.action AS action, judgment.item_id AS item_id, judgment.question_id AS question_id, judgment.rater_id AS rater_id, judgment.assignment_id AS assignment_id, judgment.phase AS phase, judgment.value AS value, judgment.origin AS origin, judgment.supersedes AS supersedes, judgment.target_action AS target_action, judgment.restores AS restores, judgment.shown_verdict AS shown_verdict, judgment.shown_execution AS shown_execution, judgment.guideline_id AS guideline_id, judgment.blind AS blind, judgment.reason AS reason, judgment.comment AS comment, judgment.evidence AS evidence, judgment.elapsed_ms AS elapsed_ms, judgment.active_ms AS active_ms, judgment.created_at AS created_at, judgment.response_ref_id AS response_ref_id, judgment.shown_as AS shown_as, row_number() OVER (PARTITION BY judgment.item_id, judgment.question_id, judgment.response_ref_id, judgment.rater_id, judgment.assignment_id, judgment.phase ORDER BY judgment.id DESC) AS place
@@ -93,5 +109,5 @@ FROM verdict
 WHERE verdict.run_id IN (SELECT shown_run.id
 FROM shown_run) AND verdict.response_ref_id IS NULL AND verdict.question_id IN (SELECT question.id
 FROM question
-WHERE question.name IN ('pair.match', 'completion.keep', 'comparison.preference')) AND verdict.item_id IN ({items})) AS current_verdict ON current_verdict.item_id = item.id
+WHERE question.name IN ('pair.match', 'completion.keep', 'answer.keep', 'comparison.preference')) AND verdict.item_id IN ({items})) AS current_verdict ON current_verdict.item_id = item.id
 WHERE item.id IN ({items})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -378,6 +379,10 @@ class Export(Protocol):
 
     def revised(self) -> Mapping[int, Mapping[str, str]]:
         """Return the texts of items that experts revised, by item and column."""
+        ...
+
+    def mended(self) -> AbstractSet[int]:
+        """Return the items of which a person wrote a current text."""
         ...
 
     def wanted(self, made: Entity) -> bool:

@@ -9,6 +9,7 @@ from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult
 from store.formats.record_reader import RecordReader, put_back
 from store.formats.values import wrong
+from store.kinds.answer import ANSWER, KEEP, KEPT, MENDED
 
 _ISSUE = {
     "issue_number": "number",
@@ -144,13 +145,25 @@ def write_questions(export: Export) -> WriteResult:
     """Write repository questions, each with its context; revised ones with the imported text beside."""
     export.settings("answer")
     revised = export.revised()
+    answers = export.answers("answer") if export.rater_id is not None else {}
+    mended = export.mended() if export.only_kept else frozenset()
 
-    def records() -> Iterator[Mapping[str, Any]]:
+    def records() -> Iterator[Mapping[str, Any] | None]:
         for entry in export.items("answer", chunks=True):
+            said = answers.get(entry.item_id, {}).get(KEEP.name)
+            kept = said == KEPT or (said == MENDED and entry.item_id in mended)
             chunks = [*filter(export.wanted, entry.chunks)]
-            yield write_question(entry.item, chunks, revised.get(entry.item_id, {}))
+            record = write_question(entry.item, chunks, revised.get(entry.item_id, {}))
+            # A question without a reference answer is no pair of both.
+            if export.only_kept and not (kept and record.get("answer")):
+                yield None
+                continue
+            if said is not None:
+                record["annotation"] = {"keep": ANSWER.label_word(said)}
+            yield record
 
-    return export.write_lines(records(), "repository_question", "There are no repository questions.")
+    which = " that the rater keeps" if export.only_kept else ""
+    return export.write_lines(records(), "repository_question", f"There are no repository questions{which}.")
 
 
 QUESTIONS = Format(
@@ -179,6 +192,10 @@ QUESTIONS = Format(
     converter=Questions,
     write=write_questions,
     carries="Repository questions with their context and reference answers.",
-    choices=frozenset({"setting", "split"}),
+    choices=frozenset({"setting", "split", "rater", "policy", "only_kept"}),
     holds=("repository question", "repository questions"),
+    leaves_out=(
+        "question that is not kept, or has no reference answer",
+        "questions that are not kept, or have no reference answer",
+    ),
 )

@@ -231,7 +231,9 @@ def _label_question(column: str) -> str:
     """
     known = [(kind.name, kind.label_question) for kind in task_kinds().values()]
     whens = " ".join(
-        f"WHEN {quoted(name)} THEN {quoted(spec.name)}" for name, spec in known if spec is not None
+        f"WHEN {quoted(name)} THEN {quoted(spec.name)}"
+        for name, spec in known
+        if spec is not None and not spec.only_claimed
     )
     return f"CASE coalesce(nullif({column}, ''), {quoted(known[0][0])}) {whens} END"
 

@@ -71,6 +71,23 @@ QUESTIONS = (
 )
 """The four dimensions of the paper, each from 1 to 10 in five bands of two points."""
 
+KEEP = QuestionSpec(
+    name="answer.keep",
+    text="Keep this question and its reference answer?",
+    scale=Scale(
+        "nominal", (ScaleValue(1, "keep", "1"), ScaleValue(2, "mend", "2"), ScaleValue(3, "drop", "3"))
+    ),
+    only_claimed=True,
+)
+"""The human inspection of the paper, asked of questions that agents wrote."""
+KEPT, MENDED, DROPPED = (one.value for one in KEEP.scale.values)
+
+NO_CONTEXT = "none"
+"""The setting of answers for which a model was shown nothing of the repository."""
+
+WRITTEN, UNSUITABLE, NO_SOLUTION = "written", "unsuitable", "no solution"
+"""How agents come to their verdict on it."""
+
 RATING = QuestionSpec(
     name="answer.rating",
     text="Rating: how good is it overall?",
@@ -98,6 +115,12 @@ GUIDELINE = (
     "not reward length. It does not matter who wrote the answer.\n"
     "\n"
     "Rating: asked only if a judge gave the answer an overall rating; from 1 bad to 10 excellent.\n"
+    "\n"
+    "Keep, mend or drop: asked first, and only of questions that agents wrote from an issue. Read the issue, "
+    "then the question and the reference answer.\n"
+    "1 keep: the repository can answer the question, and the issue supports the reference answer.\n"
+    "2 mend: it can be kept once its text is corrected. Rewrite what is wrong.\n"
+    "3 drop: it asks for a change, depends on what nobody can know, or has no answer in the issue.\n"
 )
 
 
@@ -105,8 +128,8 @@ ANSWER = TaskKind(
     name="answer",
     plural="repository questions",
     singular="repository question",
-    questions=(*QUESTIONS, RATING),
-    guideline_version="3",
+    questions=(*QUESTIONS, RATING, KEEP),
+    guideline_version="4",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="repository_question",
@@ -134,7 +157,8 @@ ANSWER = TaskKind(
         detail="repository",
         detail_word="repository",
         searched=("question", "reference", "issue_title", "issue_body", "comments", "repository"),
-        label="",
+        label=KEEP.name,
+        label_words={one.value: one.word for one in KEEP.scale.values},
     ),
     editing=EditSpec({"question": "question", "reference": "reference answer"}, never_empty=("question",)),
     order=3,

@@ -58,6 +58,7 @@ class QuestionSpec:
         of_responses: Whether it is asked once for each of the item's responses, and of the item itself only
             where it has none.
         only_scored: Whether, of responses, it is asked only of those that a judge scored under its title.
+        only_claimed: Whether it is asked only of items for which agents gave a verdict on it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class QuestionSpec:
     title: str = ""
     of_responses: bool = False
     only_scored: bool = False
+    only_claimed: bool = False
 
     def __post_init__(self) -> None:
         """Take the title from the name where none is given."""
@@ -266,6 +268,17 @@ class TaskKind:
     def label_question(self) -> QuestionSpec | None:
         """The question whose value queues show; None for a kind without such a question."""
         return self.questions[0] if self.queue.label is None else self.question(self.queue.label)
+
+    @property
+    def main_question(self) -> QuestionSpec:
+        """The question that is meant where none is named: the one that queues show, or the first one.
+
+        It is one that every item is asked.
+        """
+        asked = self.label_question
+        if asked is None or asked.only_claimed:
+            asked = next(spec for spec in self.questions if not spec.only_claimed)
+        return asked
 
     def label_word(self, value: float) -> str:
         """Return the words for a value of that question in lists: "1 match", "keep"."""

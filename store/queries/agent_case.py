@@ -22,7 +22,10 @@ from store.tables.runs import ExecutionRow, Run, StepRow, VerdictRow
 
 TEST_CORRECTION = "test_correction"
 """The role in which a test writer corrects its program."""
-WITHOUT_TESTS = ("screener", "annotator", "judge", "judge_swapped")
+WITHOUT_TESTS = (
+    *("screener", "annotator", "judge", "judge_swapped"),
+    *("issue_screener", "question_writer", "reference_writer"),
+)
 """The roles whose turns tell nothing of a test program: they come before there is one, or there is none."""
 
 

@@ -255,7 +255,8 @@ def _shown_runs(chosen: UUID | None, study: Scope | None) -> Select[Any]:
     if chosen is not None:
         order.insert(0, case((run.c.id == chosen, 1), else_=0).desc())
     place = func.row_number().over(partition_by=run.c.kind, order_by=order)
-    there = select(run.c.id, place.label("place"))
+    # In a packet one of no kind stands for verdicts that are not shown.
+    there = select(run.c.id, place.label("place")).where(run.c.kind != "")
     if study is not None:
         there = there.where(or_(run.c.id.in_(labelled), run.c.id.in_(worked)))
     ranked = there.subquery("ranked_run")

@@ -1,7 +1,8 @@
 """The number of questions of an item, and how many of them a rater has answered.
 
 An item is asked every question of its kind; one that is asked of responses once for each response, and of
-the item itself where it has none. Other answers, such as those to an item that got responses since, stay in
+the item itself where it has none. Some are asked only where a judge gave a response a score, or agents gave
+the item a verdict. Other answers, such as those to an item that got responses since, stay in
 the record and do not count.
 """
 
@@ -15,8 +16,10 @@ from sqlalchemy import (
     Connection,
     Double,
     FromClause,
+    ScalarSelect,
     Select,
     Subquery,
+    Table,
     case,
     cast,
     func,
@@ -35,6 +38,7 @@ from store.tables.columns import among, table_of
 from store.tables.imported import Item
 from store.tables.people import Question
 from store.tables.responses import Response, ResponseRef, Score
+from store.tables.runs import VerdictRow
 
 
 def _names(*, of_responses: bool) -> list[str]:
@@ -99,8 +103,13 @@ def required_count(
     whens: list[tuple[Any, Any]] = []
     for kind in task_kinds().values():
         many = of_responses[kind.name]
-        once = literal(sum(not spec.of_responses for spec in kind.questions))
-        asked = once + many * number if many else once
+        asked: ColumnElement[int] = literal(
+            sum(not spec.of_responses and not spec.only_claimed for spec in kind.questions)
+        )
+        for spec in kind.questions:
+            if spec.only_claimed:
+                asked = asked + case((item.c.id.in_(_claimed(spec, scope, item_ids)), 1), else_=0)
+        asked = asked + many * number if many else asked
         if any(spec.only_scored for spec in kind.questions):
             asked = asked + scored
         whens.append((item.c.kind == kind.name, asked))
@@ -121,7 +130,17 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     """
     plain = own_values(scope, item_ids, _names(of_responses=False))
     shown = select(table_of(Question).c.id).where(table_of(Question).c.name.in_(label_questions()))
-    counted = _counted(plain, case((plain.c.question_id.in_(shown), plain.c.value)))
+    claimed = [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_claimed]
+    counted = _counted(plain, case((plain.c.question_id.in_(shown), plain.c.value))).where(
+        *(
+            # Where nobody stored the question, its key is NULL, which nothing is unequal to.
+            or_(
+                plain.c.question_id.is_distinct_from(_key(spec)),
+                plain.c.item_id.in_(_claimed(spec, scope, item_ids)),
+            )
+            for spec in claimed
+        )
+    )
     by_response = _names(of_responses=True)
     if not by_response:
         return counted.subquery("answered")
@@ -153,10 +172,30 @@ def only_scored_questions() -> list[QuestionSpec]:
     return [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_scored]
 
 
-def _in_time(scope: Scope) -> list[ColumnElement[bool]]:
-    """Return the condition that a judge's score counts: in a study, that it was there at the freezing."""
+def _in_time(scope: Scope, table: Table | None = None) -> list[ColumnElement[bool]]:
+    """Return the condition that a judge's score counts, or a row of another table.
+
+    In a study it is that it was there at the freezing.
+    """
     until = frozen_at(scope)
-    return [] if until is None else [table_of(Score).c.created_at < until]
+    table = table_of(Score) if table is None else table
+    return [] if until is None else [table.c.created_at < until]
+
+
+def _key(spec: QuestionSpec) -> ScalarSelect[Any]:
+    question = table_of(Question)
+    return select(question.c.id).where(question.c.name == spec.name).scalar_subquery()
+
+
+def _claimed(spec: QuestionSpec, scope: Scope, item_ids: Collection[int] | None = None) -> Select[Any]:
+    """Select the items for which agents gave a verdict on a question about the item."""
+    verdict = table_of(VerdictRow)
+    return select(verdict.c.item_id).where(
+        verdict.c.question_id == _key(spec),
+        verdict.c.response_ref_id.is_(None),
+        *_in_time(scope, verdict),
+        *([] if item_ids is None else [among(verdict.c.item_id, item_ids)]),
+    )
 
 
 def _is_asked(values: Subquery, spec: QuestionSpec, scope: Scope) -> ColumnElement[bool]:
@@ -182,14 +221,14 @@ def item_questions(
 ) -> list[tuple[QuestionSpec, int | None, ResponseName | None]]:
     """Return the questions that an item is asked, of the item first, then response by response.
 
-    In a study the scores that there were at its freezing count.
+    In a study the scores and verdicts that there were at its freezing count.
 
     Returns:
         Each question with the key and the name of the response that it is asked of; None for the item.
     """
     of_responses = [spec for spec in kind.questions if spec.of_responses]
     of_item: list[tuple[QuestionSpec, int | None, ResponseName | None]] = [
-        (spec, None, None) for spec in kind.questions if not spec.of_responses
+        (spec, None, None) for spec in kind.questions if is_asked_of_item(connection, spec, item_id, scope)
     ]
     if not of_responses:
         return of_item
@@ -205,6 +244,13 @@ def item_questions(
         for spec in of_responses
         if not spec.only_scored or spec.title in asked.get(one[0], ())
     ]
+
+
+def is_asked_of_item(connection: Connection, spec: QuestionSpec, item_id: int, scope: Scope) -> bool:
+    """Return whether a question is about an item itself, and asked of it."""
+    if spec.of_responses or not spec.only_claimed:
+        return not spec.of_responses
+    return connection.execute(_claimed(spec, scope, [item_id])).first() is not None
 
 
 def scored_measures(

@@ -9,7 +9,7 @@ SQLAlchemy is imported by the functions that need it: a start reads current text
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,6 +42,7 @@ class _Record(NamedTuple):
     restores: UUID | None
     created_at: datetime
     rater: str
+    rater_kind: str
 
 
 @dataclass(slots=True)
@@ -132,11 +133,26 @@ def current_texts(
         until: Only what was written before; None for all.
     """
     found: dict[int, dict[str, str]] = {}
-    for (item_id, part), records in _records(source, item_ids, until).items():
+    for item_id, record in _current(source, item_ids, until):
+        found.setdefault(item_id, {})[record.part] = record.text
+    return found
+
+
+def mended_by_people(
+    source: Connection | DuckDBPyConnection, item_ids: Collection[int] | None = None
+) -> set[int]:
+    """Return the items, of some or of all, of which a current text is one that a person wrote."""
+    return {item_id for item_id, record in _current(source, item_ids, None) if record.rater_kind != "agent"}
+
+
+def _current(
+    source: Connection | DuckDBPyConnection, item_ids: Collection[int] | None, until: datetime | None
+) -> Iterator[tuple[int, _Record]]:
+    """Yield each item's record of a text that is current in place of the imported one."""
+    for (item_id, _), records in _records(source, item_ids, until).items():
         changes = changes_of(records)
         if changes and (version := changes[-1][1]) is not None:
-            found.setdefault(item_id, {})[part] = next(one.text for one in records if one.id == version)
-    return found
+            yield item_id, next(one for one in records if one.id == version)
 
 
 def ever_containing(text: str, until: ScalarSelect[Any] | None = None) -> Select[Any]:
@@ -222,7 +238,7 @@ def _records(
     among = "" if item_ids is None else f"AND item_id IN ({', '.join(str(int(one)) for one in item_ids)})"
     statement = (
         f"SELECT item_id, substr(m.kind, {len(REVISION) + 1}), m.id, action, rater_id, assignment_id, phase, "
-        "active, text, origin, target_action, restores, m.created_at, r.name "
+        "active, text, origin, target_action, restores, m.created_at, r.name, r.kind "
         "FROM mark m JOIN rater r ON r.id = m.rater_id "
         f"WHERE starts_with(m.kind, '{REVISION}') {among} ORDER BY m.id"
     )

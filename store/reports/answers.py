@@ -27,9 +27,8 @@ from store.analysis.answers import (
     steadiness,
 )
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import language_name, pluralize
 from store.json_fields import json_fields
-from store.reports.collection import SHOWN
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, number, share
 
@@ -216,7 +215,7 @@ def _averages(some: Sequence[AnswerScores]) -> dict[tuple[str, str], dict[str, f
 
 
 def _context(group: Group) -> str:
-    return group.context or "none"
+    return group.context
 
 
 def _scores(some: Sequence[AnswerScores], title: str, baseline: str | None) -> Table:
@@ -243,9 +242,9 @@ def _of_language(some: Sequence[AnswerScores], language: str, baseline: str | No
         if means is not None:
             cells = [number(means[name]) for name in DIMENSIONS]
             last = [Cell("/")] if baseline else []
-            rows.append(Row((context or "none", "average", "", *cells, *last)))
+            rows.append(Row((context, "average", "", *cells, *last)))
     columns = ("context", "model", "n", *SHORT.values(), *(["PCE"] if baseline else []))
-    name = SHOWN.get(language, language or "language not known")
+    name = language_name(language) or "language not known"
     return Table(
         columns,
         tuple(rows),

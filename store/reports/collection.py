@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import language_name, pluralize
 from store.json_fields import json_fields
-from store.kinds.answer import COLLECTION
+from store.kinds.answer import COLLECTION, DROPPED, NO_SOLUTION, UNSUITABLE
+from store.queries.repository_answers import inspections
+from store.record.revisions import current_texts
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, share
 from store.tables.columns import table_of
-from store.tables.imported import RepositoryQuestion
+from store.tables.imported import Item, RepositoryQuestion, Source
 from store.tables.runs import WorkRow
 
 if TYPE_CHECKING:
@@ -30,8 +32,8 @@ PUBLISHED: Mapping[str, tuple[int, int]] = {
     "typescript": (49, 544),
 }
 """Table I of the paper: repositories and question-answer pairs, by language."""
-SHOWN = {"python": "Python", "java": "Java", "go": "Go", "typescript": "TypeScript"}
 PULL_REQUEST = "a pull request"
+INSPECTED = "dropped by people"
 _SAID = 20
 """Sources of which it is told why they gave nothing."""
 
@@ -67,6 +69,7 @@ class Collection:
         pull_requests: Pull requests, which are no issues here.
         left_out: How many were left out, by why, in the order in which it was decided.
         questions: The issues that became questions.
+        dropped: How many of these were dropped since, by why: by the agents that write them, or by people.
         silent: Sources without reactions.
         without: Why sources gave nothing, by their names: the reason, and what was said.
     """
@@ -80,6 +83,7 @@ class Collection:
     pull_requests: int
     left_out: Mapping[str, int]
     questions: int
+    dropped: Mapping[str, int]
     silent: Sequence[str]
     without: Mapping[str, tuple[str, str]]
 
@@ -120,22 +124,45 @@ def read_collection(connection: Connection, options: Options) -> Collection:
         pull_requests,
         {why: left_out[why] for why in order if why in left_out},
         total("questions"),
+        _dropped(connection, [f"issues of {one['name']}" for one in sources.values()]),
         [one["name"] for one in sources.values() if one["issues"] and not one["reactions"]],
         {one["name"]: (one["why"], one["said"]) for one in sources.values() if one["why"]},
     )
 
 
-def _languages(connection: Connection) -> list[LanguageQuestions]:
-    question = table_of(RepositoryQuestion)
-    rows = connection.execute(
-        select(
-            question.c.language,
-            func.count(func.distinct(question.c.repository)),
-            func.count(),
-            func.count().filter(question.c.reference != ""),
-        ).group_by(question.c.language)
+def _dropped(connection: Connection, sources: Sequence[str]) -> dict[str, int]:
+    """Return how many of the questions of some sources were dropped, by why."""
+    inspected, item, source = inspections().subquery("inspected"), table_of(Item), table_of(Source)
+    collected = (
+        select(item.c.id).join(source, source.c.id == item.c.source_id).where(source.c.name.in_(sources))
     )
-    found = {str(row[0] or "").lower(): LanguageQuestions(str(row[0] or ""), *row[1:]) for row in rows}
+    rows = connection.execute(
+        select(inspected.c.path, inspected.c.agents).where(
+            inspected.c.dropped, inspected.c.item_id.in_(collected)
+        )
+    ).all()
+    counts = Counter(row.path if row.agents == DROPPED else INSPECTED for row in rows)
+    return {why: counts[why] for why in (UNSUITABLE, NO_SOLUTION, INSPECTED) if counts[why]}
+
+
+def _languages(connection: Connection) -> list[LanguageQuestions]:
+    question, dropped = table_of(RepositoryQuestion), inspections().subquery("inspected")
+    columns = (question.c[name] for name in ("item_id", "language", "repository", "reference"))
+    stays = question.c.item_id.not_in(select(dropped.c.item_id).where(dropped.c.dropped))
+    rows = connection.execute(select(*columns).where(stays)).all()
+    revised = current_texts(connection, [row.item_id for row in rows])
+    by_language = defaultdict[str, list[Any]](list)
+    for row in rows:
+        by_language[str(row.language or "").lower()].append(row)
+    found = {
+        name: LanguageQuestions(
+            str(some[0].language or ""),
+            len({row.repository for row in some}),
+            len(some),
+            sum(bool(revised.get(row.item_id, {}).get("reference", row.reference)) for row in some),
+        )
+        for name, some in by_language.items()
+    }
     order = [*PUBLISHED, *sorted(found.keys() - PUBLISHED.keys())]
     return [found[name] for name in order if name in found]
 
@@ -143,6 +170,7 @@ def _languages(connection: Connection) -> list[LanguageQuestions]:
 def collection_fields(found: Collection, options: Options) -> dict[str, Any]:
     """Return the report as JSON-able fields."""
     fields: dict[str, Any] = json_fields(found)
+    fields["left"] = {why: left for why, _, left in _steps(found)}
     fields["without"] = {name: {"why": why, "said": said} for name, (why, said) in found.without.items()}
     fields["published"] = {
         name: {"repositories": repositories, "questions": questions}
@@ -179,7 +207,7 @@ def _statistics(found: Collection) -> Table:
         published = PUBLISHED.get(one.language.lower())
         paper = [counted(count) for count in published] if published else [Cell(NONE), Cell(NONE)]
         of_repositories, of_questions = paper
-        name = SHOWN.get(one.language.lower(), one.language or "not known")
+        name = language_name(one.language) or "not known"
         rows.append(
             Row(
                 (
@@ -193,14 +221,20 @@ def _statistics(found: Collection) -> Table:
     return Table(columns, tuple(rows), "Questions (Table I)")
 
 
+def _steps(found: Collection) -> Iterator[tuple[str, int, int]]:
+    """Yield each condition with how many issues it left out, and how many were left."""
+    left = found.issues
+    for why, count in (*found.left_out.items(), *found.dropped.items()):
+        left -= count
+        yield why, count, left
+
+
 def _funnel(found: Collection) -> Table:
     """Return what was left of the issues after each condition (Figure 4)."""
     rows = []
-    left = found.issues
-    if left:
-        rows.append(Row(("all issues", "", counted(left), share(1.0)), 1.0))
-    for why, count in found.left_out.items():
-        left -= count
+    if found.issues:
+        rows.append(Row(("all issues", "", counted(found.issues), share(1.0)), 1.0))
+    for why, count, left in _steps(found):
         part = left / found.issues
         rows.append(Row((why, counted(count), counted(left), share(part)), part))
     return Table(

@@ -23,7 +23,7 @@ from store.analysis.completions import (
     size_of,
 )
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import language_name, pluralize
 from store.json_fields import json_fields
 from store.kinds.completion_settings import CONTEXTS, GREEDY
 from store.measures.completion import LANGUAGES, MEASURES
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from store.kinds.completion_settings import Setting
     from store.measures.completion import Gain
 
-SHOWN = {"csharp": "C#", "java": "Java", "python": "Python", "typescript": "TypeScript"}
 """The languages as headings."""
 
 
@@ -78,7 +77,7 @@ def read_completion(connection: Connection, options: Options) -> CompletionRepor
     """
     figures = completion_figures(connection)
     if not figures.completions:
-        languages = ", ".join(SHOWN[name] for name in LANGUAGES)
+        languages = ", ".join(language_name(name) for name in LANGUAGES)
         other = f" {pluralize(figures.left_out, 'completion')} in others." if figures.left_out else ""
         waiting = count_waiting(connection)
         wait = f" {pluralize(waiting, 'completion')} wait for their tasks." if waiting else ""
@@ -215,7 +214,7 @@ def _scores(
         ]
         n = counted(sum(one.n for one in own.values()))
         rows.append(Row((model, named(setting), n, *cells)))
-    columns = (f"{SHOWN[language]} {short}" for language in languages for short in measures)
+    columns = (f"{language_name(language)} {short}" for language in languages for short in measures)
     return Table(("model", "context", "n", *columns), tuple(rows), title, names=2)
 
 
@@ -231,7 +230,7 @@ def _intervals(groups: Sequence[GroupScores], language: str, named: Named) -> Ta
     return Table(
         ("model", "context", "n", "EM", "95 % interval"),
         tuple(rows),
-        f"Exact match with its interval, {SHOWN[language]}",
+        f"Exact match with its interval, {language_name(language)}",
         names=2,
         scale=(0.0, 10.0 * ceil(max((10.0, *ends)) / 10)),
         drawn="exact match in percent",
@@ -260,7 +259,7 @@ def _gains(lines: Sequence[GainLine], language: str) -> Table:
         own_names = [one.settings[name] for name in contexts if name in several and name in one.settings]
         model = " · ".join(filter(None, (one.model, f"{one.retriever}{_decoded(one.decoding)}", *own_names)))
         rows.append(Row((model, counted(one.tasks), *cells)))
-    return Table(tuple(columns), tuple(rows), f"Completed exactly, {SHOWN[language]}")
+    return Table(tuple(columns), tuple(rows), f"Completed exactly, {language_name(language)}")
 
 
 def _change(gain: Gain | None) -> str:
@@ -281,7 +280,7 @@ def _by_size(groups: Sequence[GroupScores], named: Named) -> Table | None:
             (
                 f"{size_of(one.group.model):g}B",
                 # What differs most comes first: long names are cut.
-                f"{named(one.group.setting)} · {SHOWN[one.group.language]} · {one.group.model}",
+                f"{named(one.group.setting)} · {language_name(one.group.language)} · {one.group.model}",
                 number(one.means["em"]),
             ),
             one.means["em"],
@@ -328,7 +327,7 @@ def _context(found: Sequence[Locations], named: Named) -> Table:
     rows = tuple(
         Row(
             (
-                " · ".join(filter(None, (SHOWN[one.language], named(one.setting)))),
+                " · ".join(filter(None, (language_name(one.language), named(one.setting)))),
                 counted(one.n),
                 *(
                     number(value, 1)

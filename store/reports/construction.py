@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import select
 
 from store.errors import WorkbenchError
-from store.formatting import pluralize
+from store.formatting import language_name, pluralize
 from store.kinds.completion_settings import CONSTRUCTED, CONSTRUCTION
 from store.measures.completion import LANGUAGES
-from store.reports.completion import SHOWN
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, number, share
 from store.tables.columns import table_of
@@ -203,7 +202,7 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
             if any(one.tried for one in found)
             else f"{pluralize(tasks, 'task')}, constructed elsewhere",
             *(
-                f"{SHOWN[one.language]}: found by {', '.join(one.programs)} · "
+                f"{language_name(one.language)}: found by {', '.join(one.programs)} · "
                 f"cursor {'; '.join(one.cursors)} · tokens: {', '.join(one.tokenizers)}"
                 + (f" · predictable to {', '.join(one.predictors)} left out" if one.predictors else "")
                 for one in found
@@ -218,7 +217,7 @@ def construction_report(found: Sequence[LanguageTasks], options: Options) -> Rep
 
 def _statistics(found: Sequence[LanguageTasks]) -> Table:
     """Return Table 1, with the paper's figures beside those here."""
-    columns = [name for one in found for name in (SHOWN[one.language], "in the paper")]
+    columns = [name for one in found for name in (language_name(one.language), "in the paper")]
     rows = []
     for place, (name, words) in enumerate(FEATURES.items()):
         cells: list[Cell] = []
@@ -246,7 +245,10 @@ def _places(one: LanguageTasks) -> Table:
     ]
     shown = rows if one.places else []
     return Table(
-        ("", "places", "share"), tuple(shown), f"Places in {SHOWN[one.language]}", drawn="share of the places"
+        ("", "places", "share"),
+        tuple(shown),
+        f"Places in {language_name(one.language)}",
+        drawn="share of the places",
     )
 
 
@@ -261,7 +263,7 @@ def _part(count: int, of: int) -> float | None:
 def _files(one: LanguageTasks) -> Table:
     rows = [Row(("source files", counted(one.source_files)))] if one.tried else []
     rows += [Row((f"left out: {why}", counted(count))) for why, count in one.files_left_out.items()]
-    return Table(("", "files"), tuple(rows), f"Files in {SHOWN[one.language]}")
+    return Table(("", "files"), tuple(rows), f"Files in {language_name(one.language)}")
 
 
 def _without(one: LanguageTasks) -> Table:
@@ -269,4 +271,6 @@ def _without(one: LanguageTasks) -> Table:
     if len(one.without) > _SAID:
         rows.append(Row((f"and {len(one.without) - _SAID:,} more", "", "")))
     of = pluralize(one.tried, "repository", "repositories")
-    return Table(("repository", "why", "said"), tuple(rows), f"Left out of {of}, {SHOWN[one.language]}")
+    return Table(
+        ("repository", "why", "said"), tuple(rows), f"Left out of {of}, {language_name(one.language)}"
+    )

@@ -144,7 +144,7 @@ def read_answers(connection: Connection, kind: str, path: Path, role: str) -> It
     """
     answers: dict[int, dict[str, float]] = {}
     spec = task_kinds()[kind]
-    asked = spec.label_question or spec.questions[0]
+    asked = spec.main_question
     for number, row in _lines(path):
         cells = [cell.strip() for cell in row]
         if not any(cells):

@@ -53,6 +53,9 @@ _OUT = "outgoing"
 _BLOCK_BYTES = 16_384
 """Small blocks: of the usual ones a packet of ten items has 10 MB."""
 _RUNS_RATER = 2
+_ASKING_RATER = 3
+_ASKING = "inspection"
+"""The name of a run that stands for those whose verdicts say which questions are asked."""
 _WRITES_TEST = (TEST_WRITER, "test_correction")
 _RUNS_TEST = "executor"
 
@@ -441,12 +444,61 @@ class PacketWriter:
         )
         return {"responses": [[place, row[1]] for place, row in enumerate(rows, 1)]}
 
+    def _write_asked(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Write that agents gave items a verdict on a question, which is asked only then; not which one."""
+        asked = cursor.execute(
+            "SELECT DISTINCT p.place, k.fresh FROM packed p JOIN verdict v ON v.item_id = p.real "
+            "JOIN question q ON q.id = v.question_id JOIN packed_question k ON k.name = q.name "
+            "WHERE list_contains($names, q.name) AND v.response_ref_id IS NULL AND v.created_at < $frozen "
+            "ORDER BY ALL",
+            {
+                "names": [spec.name for spec in self._kind.questions if spec.only_claimed],
+                "frozen": self._study.frozen_at,
+            },
+        ).fetchall()
+        if not asked:
+            return
+        run_id = str(self._uuid())
+        _insert(
+            cursor, "rater", id=_ASKING_RATER, kind="agent", name=_ASKING, pseudonym="", created_at=MOMENT
+        )
+        _insert(
+            cursor,
+            "run",
+            id=run_id,
+            # Of no kind, so that its verdicts are nobody's claim.
+            kind="",
+            name=_ASKING,
+            configuration="{}",
+            model="",
+            rater_id=_ASKING_RATER,
+            state="done",
+            total=len(asked),
+            started_at=MOMENT,
+            ended_at=MOMENT,
+            fullness=0,
+        )
+        for key, (place, question) in zip(self._ordered_ids(len(asked)), asked, strict=True):
+            _insert(
+                cursor,
+                "verdict",
+                id=str(key),
+                run_id=run_id,
+                item_id=place,
+                question_id=question,
+                value=0.0,
+                path="",
+                reason="",
+                created_at=_BEFORE,
+            )
+
     def _write_agents(self, cursor: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         """Write what the conditions show of the run whose labels are shown.
 
         Where the label is hidden but tests are shown, that is the program and its execution, under turns
         without a reply of their own; where the label is shown without tests, the turns before the test.
         """
+        self._write_asked(cursor)
         if self._run is None:
             return {"executions": [], "verdicts": []}
         run, run_id = self._run, str(self._uuid())

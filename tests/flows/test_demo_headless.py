@@ -70,6 +70,10 @@ def test_the_demo_counts_what_its_files_say(workbench, at, sample_folder):
         for name in ("completions", "questions", "comparisons")
     }
     counts = [text.count("\n") for text in lines.values()]
+    # Five issues are collected, three of which become questions.
+    counts[1] += facts["written"]["items"]
+    written = {name: facts["written"][name] for name in ("items", "written", "unsuitable", "no_solution")}
+    assert written == {"items": 5, "written": 3, "unsuitable": 1, "no_solution": 1}
     assert list(facts["items_by_kind"].items())[1:] == list(
         zip(("completion", "answer", "comparison"), counts, strict=True)
     )
@@ -102,7 +106,7 @@ def test_what_it_printed_is_on_disk(at):
     execution, verdict, item = table_of(ExecutionRow), table_of(VerdictRow), table_of(Item)
     with Workspace.open(at) as workspace, workspace.reading() as connection:
         for_agents = select(func.count()).select_from(item).where(item.c.kind.in_(("pair", "comparison")))
-        items = connection.execute(for_agents).scalar_one()
+        items = connection.execute(for_agents).scalar_one() + 5  # the issues
         ruled = connection.execute(select(func.count(verdict.c.item_id.distinct()))).scalar_one()
         programs = connection.execute(select(execution.c.program_digest, execution.c.exit_reason)).all()
     assert ruled == items
@@ -144,6 +148,15 @@ def test_every_path_of_the_algorithm_is_on_disk(at):
                 assert runs[-1].packages in ("sample_dates==1.0", "sample_transliteration==1.0")
 
 
+def test_the_funnel_and_the_tables_of_answers_are_shown_offline(workbench, at):
+    funnel = workbench("report", at, "collection").out
+    for condition in ("a positive comment points elsewhere", "unsuitable", "no solution"):
+        assert condition in funnel
+    tables = workbench("report", at, "answers").out
+    for title in ("Table III", "Table IV", "Table VI", "Figure 5", "Figure 6"):
+        assert title in tables
+
+
 def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     done = workbench("demo", "--at", at)
     assert done.code == 0
@@ -151,7 +164,7 @@ def test_without_a_terminal_it_says_so_and_does_the_same_again(workbench, at):
     assert "nothing to do" in done.out
     assert NOTICE in done.out
     assert "77 of 85" in done.out
-    assert "85 pairs, 12 completions, 9 repository questions and 12 comparisons" in done.out
+    assert "85 pairs, 12 completions, 14 repository questions and 12 comparisons" in done.out
 
 
 def test_fresh_begins_anew(workbench, at):

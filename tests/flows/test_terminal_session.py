@@ -100,7 +100,7 @@ def verdicts(path: Path) -> dict[str, float]:
         )
 
 
-def into_review(terminal: TmuxTerminal, position: str = "1 of 118") -> None:
+def into_review(terminal: TmuxTerminal, position: str = "1 of 123") -> None:
     terminal.wait_for("rater: dana")
     terminal.settle()
     terminal.press("Tab")
@@ -134,10 +134,10 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal = open_terminal(workspace)
     into_review(terminal)
     terminal.press_at_item("a", "accepts ◆")
-    terminal.wait_for("2 of 118")
+    terminal.wait_for("2 of 123")
     other = "0" if claims["empty-file/2"] == 1 else "1"
     terminal.press_at_item(other, "overrides ◆")
-    terminal.wait_for("3 of 118")
+    terminal.wait_for("3 of 123")
     terminal.press_at_item("b", "boundary case")
     terminal.press_at_item("f", "flagged")
     terminal.press_at_item("u", "Undone")
@@ -147,7 +147,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     terminal.press("/")
     terminal.type("median")
     terminal.press("Enter")
-    terminal.wait_for(lambda screen: "median" in screen and "of 118" in screen and "118 of 118" not in screen)
+    terminal.wait_for(lambda screen: "median" in screen and "of 123" in screen and "118 of 123" not in screen)
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
 
@@ -175,7 +175,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     terminal = open_terminal(workspace)
     into_review(terminal)
     for number in range(1, 6):
-        terminal.press_at_item("a", f"{number + 1} of 118")
+        terminal.press_at_item("a", f"{number + 1} of 123")
     terminal.press_at_item("m", "Comment on ")
     terminal.type("half a thought")
     terminal.wait_for("half a thought")
@@ -199,7 +199,7 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     again.wait_for("rater: dana")
     again.settle()
     again.press("Enter")
-    again.wait_for("6 of 118")
+    again.wait_for("6 of 123")
     again.press_at_item("m", "half a thought")
 
 
@@ -230,7 +230,7 @@ def test_commands_that_read_are_answered_beside_the_app(workspace: Path, open_te
     into_review(terminal)
     terminal.wait_for(lambda _: socket.exists())
     assert run("report", workspace, "agreement", "--json") == alone
-    terminal.press_at_item("1", "2 of 118")
+    terminal.press_at_item("1", "2 of 123")
     (judged,) = json.loads(run("items", workspace, "--status", "judged", "--json"))["items"]
     assert (judged["item"], judged["label"]) == ("empty-file/1", 1.0)
     program = terminal.program
@@ -239,7 +239,7 @@ def test_commands_that_read_are_answered_beside_the_app(workspace: Path, open_te
     assert socket.is_socket()
     assert json.loads(run("items", workspace, "--rater", RATER, "--status", "judged", "--json"))["items"]
     again = open_terminal(workspace)
-    into_review(again, "of 118")
+    into_review(again, "of 123")
     again.press("C-q")
     again.wait_for("ended with 0")
     assert not socket.exists()
@@ -253,7 +253,7 @@ def test_torn_sequences_and_pastes_do_not_judge(workspace: Path, open_terminal) 
     # A key that comes in one read with others is taken for pasted text.
     terminal.settle()
     terminal.press("n")
-    terminal.wait_for("2 of 118")
+    terminal.wait_for("2 of 123")
     terminal.press("C-q")
     terminal.wait_for("ended with 0")
     assert judgments(workspace) == []

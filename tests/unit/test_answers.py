@@ -158,6 +158,20 @@ def test_what_is_no_score_is_asked_again_and_never_a_number(
     assert workbench(*judge).json()["failed"] == 0
 
 
+def test_a_question_of_100_000_characters_without_an_issue_is_answered(
+    tmp_path: Path, server: LoopbackModels, workbench: Any
+) -> None:
+    long = "Why? " * 20_000
+    (tmp_path / "q.jsonl").write_text(json.dumps({"id": "long", "question": long, "answer": long}))
+    study = tmp_path / "a.duckdb"
+    assert workbench("import", study, tmp_path / "q.jsonl").code == 0
+    server.script = lambda seen, _: "So." if asked_for_text(seen) else assessed()
+    told = workbench("answer", study, "--model", "openai:chat", "--trials", "1", "--json").json()
+    assert (told["state"], told["failed"]) == ("done", 0)
+    assert long.strip() in server.requests[0].text
+    assert workbench("judge-answers", study, "--model", "openai:judge", "--json").json()["requests"] == 2
+
+
 def test_an_empty_answer_is_asked_again(study: Path, server: LoopbackModels, workbench: Any) -> None:
     server.script = lambda seen, number: "  " if number == 1 else "<think>hm</think>There."
     told = workbench(

@@ -27,7 +27,7 @@ from agents.collection.rules import (
     IssueRules,
 )
 from agents.github.kept_pages import KeptPages
-from agents.questions.markdown import code_blocks, has_image, points_elsewhere
+from agents.github.markdown import code_blocks, has_image, points_elsewhere
 
 FEW = IssueRules().too_few
 SECRET = "ghp-not-a-real-token"

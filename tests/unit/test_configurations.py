@@ -35,6 +35,7 @@ from store.tables.people import Rater
 from store.tables.runs import Run, StepRow, VerdictRow
 
 NAMES = [each.name for each in CONFIGURATIONS]
+ANSWERS = ("issue_screener", "question_writer", "reference_writer", "answerer", "answer_judge")
 QUERY = "python double a number"
 PAIRS = [("unclear", QUERY, GOOD), ("sure", QUERY, GOOD + "# sure\n"), ("lacks", QUERY, LACKING)]
 PREDICTION = {
@@ -329,7 +330,7 @@ def test_each_role_asks_its_model_at_its_temperature(tmp_path):
 
 def test_every_role_can_be_set_and_every_prompt_is_there():
     roles = {role for each in CONFIGURATIONS for role in each.roles()}
-    assert set(RoleTable.model_fields) == {*roles, "judge", "completer", "answerer", "answer_judge"}
+    assert set(RoleTable.model_fields) == {*roles, "judge", "completer", *ANSWERS}
     for configuration in CONFIGURATIONS:
         for prompt in configuration.prompts.values():
             assert load_prompt(prompt).version > 0

@@ -128,6 +128,7 @@ COMMANDS: dict[str, list[str]] = {
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
     "answer": ["WS --model scripted:nothing.jsonl --json", "WS --context nothing --model openai:x"],
     "judge-answers": ["WS --model scripted:nothing.jsonl --json"],
+    "write-questions": ["WS --model scripted:nothing.jsonl --json"],
     "collect issues": ["WS nothing.json --json", "WS nothing.json"],
     "construct": ["WS . --language python --json", "WS nothing --language python"],
     "retrieve": [

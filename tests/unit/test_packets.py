@@ -12,7 +12,7 @@ from older_schema import with_words
 from review_bench import TEST, Ran, bench, write_expert_run
 from scipy.stats import spearmanr
 from several_kinds import three_kinds
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from store.errors import WorkbenchError, WorkspaceError, WorkspaceTooNew
 from store.ingest.importing import import_files
@@ -23,13 +23,14 @@ from store.policy.sealing import is_sealed
 from store.queries.agent_case import load_case
 from store.queries.item import item_access, item_texts, load_own, question_ids
 from store.queries.questions import item_questions
+from store.queries.queue import queue_rows
 from store.queries.studies import ChosenItem, find_study
 from store.record.actions import Action
 from store.record.evidence import as_json, citations_of, cite
 from store.record.expert_runs import record_expert_run
 from store.record.ids import AHEAD, lowest_at, now
 from store.record.protocol import StudyProtocol
-from store.record.raters import find_rater, register_kinds
+from store.record.raters import find_rater, rater_row, register_kinds
 from store.studies.dashboard import dashboard
 from store.studies.packet_merge import merge_packet
 from store.studies.packet_records import LATE
@@ -40,7 +41,7 @@ from store.tables.columns import table_of
 from store.tables.imported import Item, Source
 from store.tables.people import Assignment, StudyItem
 from store.tables.record import Judgment
-from store.tables.runs import Execution, StepRow, TestOutcomeRow, VerdictRow
+from store.tables.runs import Execution, Run, StepRow, TestOutcomeRow, VerdictRow
 from store.workspace.duckdb import Workspace, migrations
 from store.workspace.journal import journal_path
 from store.workspace.recovery import recover
@@ -522,6 +523,70 @@ def test_a_packet_asks_what_was_asked_when_the_study_was_frozen(tmp_path, condit
         with workspace.reading() as connection:
             seen = dashboard(connection, "rq2", None)
         assert (seen.raters[0].whole.done, seen.judgments["answer.rating"]) == (3, 1)
+
+
+def say_keep(workspace, item_id):
+    """Give an item the verdict of a run that wrote it: SECRET, and to keep it."""
+
+    def write(connection):
+        run_id = workspace.ids.next()
+        rater = rater_row(connection, f"{SECRET}-writer", "agent").id
+        if (known := connection.execute(select(Run.id).where(Run.name == SECRET)).scalar()) is None:
+            fields = {
+                "configuration": f"{SECRET}",
+                "model": SECRET,
+                "rater_id": rater,
+                "state": "done",
+                "total": 1,
+            }
+            run = Run(id=run_id, kind="answer", name=SECRET, started_at=now(), fullness=1, **fields)
+            connection.execute(insert(table_of(Run)).values(**run.model_dump()))
+        key = question_ids(connection, ["answer.keep"])["answer.keep"]
+        verdict = VerdictRow(
+            id=workspace.ids.next(),
+            run_id=known or run_id,
+            item_id=item_id,
+            question_id=key,
+            value=1.0,
+            path=SECRET,
+            reason=SECRET,
+            created_at=now(),
+        )
+        connection.execute(insert(table_of(VerdictRow)).values(**verdict.model_dump()))
+
+    workspace.lane.submit(write).result()
+
+
+@pytest.mark.parametrize("condition", ["blind", "revealed"])
+def test_a_packet_asks_whether_to_keep_what_agents_wrote_before_the_study(tmp_path, condition):
+    with three_kinds(tmp_path) as workspace:
+        register_kinds(workspace)
+        say_keep(workspace, 4)
+        study(workspace, kind="answer", first=4, items=3, conditions=(condition,))
+        say_keep(workspace, 5)
+        path = packet(workspace)
+        with Workspace.open(path) as opened, opened.reading() as connection:
+            register_kinds(opened)
+            session = study_session(connection, find_rater(connection, "ana"))
+            rows = assignments(opened)
+            asked = [
+                item_questions(connection, task_kinds()["answer"], row.item_id, session.scope) for row in rows
+            ]
+            (kept,) = [
+                row for row, names in zip(rows, asked, strict=True) if names[0][0].name == "answer.keep"
+            ]
+            case = load_case(connection, session.scope, kept.item_id)
+            assert (case.verdict is not None) is (condition == "revealed")
+        with Workspace.open(path) as opened:
+            (shown,) = queue_rows(opened, session.scope, [kept.item_id])
+            assert shown.agent_label == (1.0 if condition == "revealed" else None)
+        assert sum(spec.name == "answer.keep" for names in asked for spec, *_ in names) == 1
+        assert (SECRET in str(tables(path))) is (condition == "revealed")
+        work(path)
+        assert merge_packet(workspace, path).left == 0
+        with workspace.reading() as connection:
+            seen = dashboard(connection, "rq2", None)
+        assert (seen.raters[0].whole.done, seen.judgments["answer.keep"]) == (3, 1)
 
 
 def test_a_packet_is_that_of_its_rater_and_sealed_whoever_asks(plain, workbench):

@@ -213,6 +213,9 @@ def test_in_a_blind_queue_the_database_is_not_asked_for_the_agents_labels(made, 
             made.workspace, scope(dana, blind=True), QueueFilter(status="open", flagged=False), QueueSort(key)
         )
     assert len(statements) == 2
+    # That agents gave an item a verdict says whether to keep it is asked; which one it is, is not read.
+    asked = r"SELECT verdict\.item_id\s+FROM verdict\s+WHERE verdict\.question_id = \(SELECT question\.id"
+    statements = [re.sub(asked, "", said) for said in statements]
     assert not any(re.search(r"(FROM|JOIN) (verdict|step|run|execution)\b", said) for said in statements)
     open_eyed = queue_rows(made.workspace, scope(dana), made.items)
     assert any(row.agent_label is not None for row in open_eyed)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
 
+from agents.github.markdown import without_code
 from agents.questions.chunks import Chunking, split
 from agents.questions.context import chosen, named_files, unique_endings
-from agents.questions.markdown import without_code
 
 OF_LIBRARY = {
     "python": Language.PYTHON,

@@ -278,7 +278,7 @@ def test_readme_counts_what_there_is():
 def test_manifest_names_exactly_these_files():
     written = json.loads((FOLDER / "manifest.json").read_text(encoding="utf-8"))["files"]
     data = [path for path in FOLDER.rglob("*") if path.suffix in {".jsonl", ".csv", ".whl"}]
-    data += [FOLDER / "study.json", FOLDER / "practice.json", FOLDER / "queries.txt"]
+    data += [FOLDER / name for name in ("study.json", "practice.json", "queries.txt", "issues.json")]
     names = {path: path.relative_to(FOLDER).as_posix() for path in data}
     assert written == {names[path]: hashlib.sha256(path.read_bytes()).hexdigest() for path in data}
 

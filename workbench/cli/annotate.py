@@ -330,6 +330,31 @@ def complete_command(
 
 
 @command
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "sample_pairs", "seed"))
+def write_questions_command(
+    *,
+    samples: Annotated[
+        int,
+        typer.Option(
+            "--samples",
+            min=1,
+            max=100,
+            metavar="N",
+            help="Questions that are written of each issue; the one most like the others is taken.",
+        ),
+    ] = 3,
+    **given: Any,
+) -> None:
+    """Have agents turn issues into questions: `workbench write-questions WS --model openai:NAME`.
+
+    Each gets a reference answer. An issue that makes no question, or has no solution, gets the verdict to
+    drop it. Experts inspect them all.
+    """
+    options = {"samples": str(samples)}
+    annotate_command(kind="answer", agents=["write-questions"], options=options, **given)
+
+
+@command
 @with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "model", "sample_pairs", "seed"))
 def answer_command(
     *,

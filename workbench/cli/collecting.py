@@ -92,7 +92,7 @@ def collect_issues(
     return Answer(
         {"workspace": workspace, **found.as_json()},
         *found.sentences(),
-        f"Judge them: workbench {workspace}",
+        f"Write questions of them: workbench write-questions {workspace}",
         code=code,
         notes=notes,
     )

@@ -71,7 +71,7 @@ def demo_command(
     )
     return job_answer(
         report.to_dict(blind=blind),
-        (report.annotation, report.judged),
+        (report.annotation, report.judged, report.written),
         partial(_print, report, blind=blind),
         notes=[unrepaired] if report.annotation.sandbox == RESTRICTED else [],
     )
@@ -79,12 +79,14 @@ def demo_command(
 
 def _print(report: DemoReport, *, blind: bool) -> None:
     from store.formatting import part_of, pluralize
+    from store.kinds.answer import WRITTEN
     from store.kinds.counting import counted_kinds
     from workbench.cli.annotate import report_facts
     from workbench.output import print_facts, say
     from workbench.sample import NOTICE
 
     against, raters, alpha = report.with_majority, report.among_raters, report.alpha
+    issues = pluralize(report.written.counts.items, "issue")
     agreement = [
         (
             "with the raters' majority",
@@ -111,6 +113,7 @@ def _print(report: DemoReport, *, blind: bool) -> None:
             *report_facts(report.annotation, blind=blind),
             ("comparisons judged", f"{report.judged.counts.labelled:,} of {report.judged.counts.items:,}"),
             *(() if blind else report.judged.pipeline.facts),
+            ("questions written", f"{report.written.counts.paths.get(WRITTEN, 0):,} of {issues}"),
             *([] if blind else agreement),
         ],
     )

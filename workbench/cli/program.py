@@ -168,6 +168,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
         ("annotate", annotate.annotate_command, "Run the agents without the app."),
         ("judge-pairs", annotate.judge_pairs_command, "Have a model judge comparisons, in both orders."),
         ("complete", annotate.complete_command, "Have a model complete tasks of cross-file completion."),
+        ("write-questions", annotate.write_questions_command, "Have agents turn issues into questions."),
         ("answer", annotate.answer_command, "Have a model answer questions about repositories."),
         ("judge-answers", annotate.judge_answers_command, "Have a model score answers to questions."),
         ("agents", agents.agents_command, "List the configurations of agents; print their prompts."),

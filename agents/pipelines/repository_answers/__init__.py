@@ -1,1 +1,1 @@
-"""Questions about repositories: models answer them, and a model judges the answers (CoReQA, III.C and IV)."""
+"""Questions about repositories: models write and answer them, and judge the answers (CoReQA, III and IV)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agents.pipelines.repository_answers.configurations import CONFIGURATIONS
 from agents.pipelines.spec import AgentsPart, imported
+from store.kinds.answer import NO_SOLUTION, UNSUITABLE, WRITTEN
 
 _HERE = "agents.pipelines.repository_answers"
 
@@ -15,5 +16,8 @@ ANSWER = AgentsPart(
     check=imported(f"{_HERE}.pipeline:check_context"),
     make_pipeline=imported(f"{_HERE}.pipeline:make_pipeline"),
     workload=imported(f"{_HERE}.pipeline:workload"),
+    counts=imported(f"{_HERE}.pipeline:read_counts"),
+    report=imported(f"{_HERE}.pipeline:read_counts"),
+    paths=(WRITTEN, UNSUITABLE, NO_SOLUTION),
     done="done",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,18 +14,24 @@ from agents.pipelines.repository_answers.configurations import (
     ANSWERER,
     ANSWERING,
     CONTEXT,
-    NO_CONTEXT,
+    JUDGING_ANSWERS,
+    QUESTION_WRITER,
+    REFERENCE_WRITER,
     REPEATS,
+    SAMPLES,
     TRIALS,
+    WRITING,
 )
-from agents.pipelines.spec import ExpectedRole, Workload
+from agents.pipelines.spec import ExpectedRole, FunnelLine, PipelineFigures, Workload
 from store.errors import UnknownName, WorkbenchError
-from store.kinds.answer import QUESTIONS
+from store.kinds.answer import NO_CONTEXT, NO_SOLUTION, QUESTIONS, UNSUITABLE, WRITTEN
 from store.queries.repository_answers import (
     answered_questions,
     mean_answers,
+    mean_issue,
     question_settings,
     questions_with_context,
+    unwritten_questions,
 )
 from store.record.response_names import ResponseName
 
@@ -38,6 +44,8 @@ if TYPE_CHECKING:
     from agents.sandbox.protocol import Sandbox
     from agents.sandbox.settings import SandboxSettings
     from store.queries.repository_answers import AskedQuestion
+    from store.queries.run_figures import RunFigures
+    from store.tables.runs import Run
 
 CONTEXT_CHARACTERS, ANSWER_CHARACTERS = 18_000, 2_000
 """The expected lengths of context, ten chunks, and of an answer, for estimates."""
@@ -67,7 +75,11 @@ def make_pipeline(
     configuration: Configuration, sandbox: Sandbox | None, settings: SandboxSettings
 ) -> Pipeline:
     """Make the pipeline of a configuration; nothing is executed by any."""
-    return (Answering if configuration.name == ANSWERING else JudgingAnswers)(configuration)
+    from agents.pipelines.repository_answers.writing import Writing
+
+    made: dict[str, Callable[[Configuration], Pipeline]]
+    made = {WRITING: Writing, ANSWERING: Answering, JUDGING_ANSWERS: JudgingAnswers}
+    return made[configuration.pipeline](configuration)
 
 
 def check_context(connection: Connection, configuration: Configuration) -> None:
@@ -87,12 +99,17 @@ def check_context(connection: Connection, configuration: Configuration) -> None:
 
 
 def eligible(connection: Connection, configuration: Configuration) -> Sequence[int]:
-    """Return the questions that can be answered in the setting, or whose answers can be judged.
+    """Return the questions that a configuration can work on.
+
+    They are those with an issue and without an answer, those that can be answered in the setting, or those
+    whose answers can be judged.
 
     Raises:
         UnknownName: No question has context under the setting.
     """
-    if configuration.name != ANSWERING:
+    if configuration.pipeline == WRITING:
+        return unwritten_questions(connection)
+    if configuration.pipeline == JUDGING_ANSWERS:
         return answered_questions(connection)
     check_context(connection, configuration)
     setting = configuration.options[CONTEXT]
@@ -100,9 +117,17 @@ def eligible(connection: Connection, configuration: Configuration) -> Sequence[i
 
 
 def workload(connection: Connection, configuration: Configuration, models: Mapping[str, str]) -> Workload:
-    """Return the expected work: so many answers of each question, or so many scores of each answer."""
+    """Return the expected work: the texts of each issue, or so many answers of each question, or scores."""
     options = configuration.options
-    if configuration.name == ANSWERING:
+    if configuration.pipeline == WRITING:
+        description, comments = mean_issue(connection)
+        roles = {
+            QUESTION_WRITER: ExpectedRole(float(options[SAMPLES]), 800),
+            REFERENCE_WRITER: ExpectedRole(reply_characters=1_500),
+        }
+        places = {"title": 60, "labels": 15, "description": description, "comments": comments}
+        return Workload(roles, places=places | {"question": description // 2 + 300})
+    if configuration.pipeline == ANSWERING:
         without = len("none")
         places = {"context": without if options[CONTEXT] == NO_CONTEXT else CONTEXT_CHARACTERS}
         role = ExpectedRole(float(options[TRIALS]), ANSWER_CHARACTERS)
@@ -111,6 +136,25 @@ def workload(connection: Connection, configuration: Configuration, models: Mappi
     role = ExpectedRole(answers * float(options[REPEATS]), 900)
     return Workload(
         {ANSWER_JUDGE: role}, {"answers of a question": answers}, places={"answer": ANSWER_CHARACTERS}
+    )
+
+
+def read_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
+    """Read what came of the issues of a run; of other runs nothing (see `AgentsPart`)."""
+    counts = {path: figures.paths.get(path, 0) for path in (WRITTEN, UNSUITABLE, NO_SOLUTION)}
+    issues = sum(counts.values())
+    if not issues:
+        return PipelineFigures()
+    return PipelineFigures(
+        {path.replace(" ", "_"): count for path, count in counts.items()},
+        tuple((path, f"{count:,}") for path, count in counts.items()),
+        counts,
+        funnel=(
+            FunnelLine("issues", issues),
+            FunnelLine(UNSUITABLE, counts[UNSUITABLE], 1),
+            FunnelLine(NO_SOLUTION, counts[NO_SOLUTION], 1),
+            FunnelLine(WRITTEN, counts[WRITTEN], 1),
+        ),
     )
 
 
