@@ -20,14 +20,14 @@ MOST_OF_REPOSITORY = 300
 PULL_REQUEST = "a pull request"
 AGAIN = "the same issue again"
 OPEN = "not closed"
-LABELLED = "a label: feat, bug, fix, error"
-NOT_LABELLED = "no label: feat, bug, fix, error"
-IMAGE = "an image in the description"
-NO_CODE = "no code in the description"
-GONE = "gone before its comments were read"
+LABELLED = "label asks for a change"
+NOT_LABELLED = "no label for a change"
+IMAGE = "image in description"
+NO_CODE = "no code in description"
+GONE = "gone meanwhile"
 NO_REACTIONS = "no reactions known"
-IMAGE_IN_COMMENT = "an image in a comment"
-ELSEWHERE = "a positive comment points elsewhere"
+IMAGE_IN_COMMENT = "image in a comment"
+ELSEWHERE = "points to another issue"
 NOT_UNDERSTOOD = "not in GitHub's form"
 
 
@@ -53,12 +53,12 @@ class IssueRules:
     @property
     def too_few(self) -> str:
         """The reason for an issue with too few positive comments."""
-        return f"fewer than {self.positive} positive comments"
+        return f"< {self.positive} positive comments"
 
     @property
     def too_many(self) -> str:
         """The reason for an issue that was not drawn."""
-        return f"not drawn, beyond {self.most:,} of a repository"
+        return f"not drawn, beyond {self.most:,}"
 
     @property
     def reasons(self) -> tuple[str, ...]:

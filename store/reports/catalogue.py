@@ -365,7 +365,7 @@ OURS = (
     ReportSpec(
         "answers",
         "Answers",
-        "scores of answers, by context and language",
+        "scores of answers, by context",
         read_answers,
         answers_report,
         answers_fields,

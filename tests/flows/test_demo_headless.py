@@ -150,7 +150,7 @@ def test_every_path_of_the_algorithm_is_on_disk(at):
 
 def test_the_funnel_and_the_tables_of_answers_are_shown_offline(workbench, at):
     funnel = workbench("report", at, "collection").out
-    for condition in ("a positive comment points elsewhere", "unsuitable", "no solution"):
+    for condition in ("points to another issue", "unsuitable", "no solution"):
         assert condition in funnel
     tables = workbench("report", at, "answers").out
     for title in ("Table III", "Table IV", "Table VI", "Figure 5", "Figure 6"):

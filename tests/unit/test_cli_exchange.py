@@ -236,7 +236,7 @@ def test_every_kind_is_exported_in_its_own_formats(workbench, in_folder, sample_
     refused = workbench("export", "w.duckdb", "x", "--format", "questions", "--setting", "no")
     assert (refused.code, refused.says("no context under the setting 'no'")) == (2, True)
     assert not (in_folder / "x").exists()
-    refused = workbench("export", "w.duckdb", "x", "--format", "questions", "--rater", "dana")
+    refused = workbench("export", "w.duckdb", "x", "--format", "predictions", "--rater", "dana")
     assert (refused.code, refused.says("--format labels")) == (2, True)
 
 

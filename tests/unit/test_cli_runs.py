@@ -108,7 +108,8 @@ def test_every_format_holds_a_runs_labels_as_a_persons(workbench, study, in_fold
         assert done.code == 0
     task = {"prompt": "till.", "groundtruth": "open()", "metadata": {"task_id": "project_cc_python/1"}}
     (in_folder / "task.jsonl").write_text(json.dumps(task) + "\n")
-    assert workbench("import", study, "task.jsonl").code == 0
+    (in_folder / "asked.jsonl").write_text(json.dumps({"question": "Where is it opened?"}) + "\n")
+    assert workbench("import", study, "task.jsonl", "asked.jsonl").code == 0
     written = {}
     for rater, options in (
         ("dana", ("--rater", "dana")),

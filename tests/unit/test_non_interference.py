@@ -47,6 +47,7 @@ from screens.items.views import review_parts
 from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
+from store.kinds.answer import KEEP
 from store.kinds.spec import task_kinds
 from store.policy import rows
 from store.policy.scope import Scope, Shows
@@ -590,6 +591,9 @@ QUERIES = {
     "item_questions": lambda w, c, s, ids: each(
         c, lambda c, n: questions.item_questions(c, questions.kind_of(c, n), n, s), items_of(w, s)
     ),
+    "is_asked_of_item": lambda w, c, s, ids: each(
+        c, lambda c, n: questions.is_asked_of_item(c, KEEP, n, s), items_of(w, s)
+    ),
     "scored_measures": lambda w, c, s, ids: questions.scored_measures(c, ids, s),
     "load_responses": lambda w, c, s, ids: each(
         c, lambda c, n: responses.load_responses(c, n, s, blind=True, hidden=True), ids
@@ -806,7 +810,7 @@ def test_without_the_freezing_texts_differ(made, off):
 
 
 def test_without_the_freezing_judges_decide_what_is_asked(made, off):
-    off.setattr(questions, "_in_time", lambda _: [])
+    off.setattr(questions, "_in_time", lambda *_: [])
     for query in ("load_item", "item_questions", "queue_rows"):
         assert queried(made[0], query, OF_ANSWERS) != queried(made[1], query, OF_ANSWERS), query
 
