@@ -151,8 +151,10 @@ class Collected:
         """Return what was found, and what was not, as lines."""
         known = f", {self.total('known'):,} already there" if self.total("known") else ""
         questions, issues = self.total("questions"), self.total("issues")
+        pulls = self.left_out().get(PULL_REQUEST, 0)
+        beside = f" and {pluralize(pulls, 'pull request')}" if pulls else ""
         lines = [
-            f"{pluralize(questions, 'question')} of {pluralize(issues, 'issue')}; "
+            f"{pluralize(questions, 'question')} of {pluralize(issues, 'issue')}{beside}; "
             f"{self.total('added'):,} added{known}.",
             *(f"  left out: {count:,}, {why}" for why, count in self.left_out().items()),
         ]

@@ -452,12 +452,15 @@ def preference_scores(connection: Connection, baseline: str) -> dict[Group, floa
             select(table.c.item_id, table.c.first_ref, table.c.language).where(table.c.about == "answers")
         )
     }
-    candidates = {name for one in votes.items.values() for name in (one.first, one.second)}
+    candidates = {
+        name for item, one in votes.items.items() if item in places for name in (one.first, one.second)
+    }
     if baseline not in candidates:
         raise UnknownName(
             "Unknown candidate",
-            f"No candidate is called {baseline!r}.",
-            f"Candidates: {', '.join(sorted(candidates)[:20]) or 'none'}. Comparisons: workbench compare new",
+            f"No comparison of answers has a candidate called {baseline!r}.",
+            f"Candidates: {', '.join(sorted(candidates)[:20]) or 'none'}. Answers are compared by "
+            "workbench compare new, then workbench judge-pairs.",
         )
     in_orders = {one.rater for one in votes.orders}
     levels = defaultdict[Group, Counter[int]](Counter)

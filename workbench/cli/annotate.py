@@ -237,7 +237,11 @@ def annotate_command(
         reports,
         notes=[
             *([f"Not begun: {', '.join(left)}."] if left else []),
-            *([f"Left out: {pluralize(left_out, 'item')} without what the run needs."] if left_out else []),
+            *(
+                [f"Left out: {pluralize(left_out, 'item')} without what the run needs, or dropped."]
+                if left_out
+                else []
+            ),
         ],
     )
 

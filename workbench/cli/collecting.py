@@ -92,7 +92,11 @@ def collect_issues(
     return Answer(
         {"workspace": workspace, **found.as_json()},
         *found.sentences(),
-        f"Write questions of them: workbench write-questions {workspace}",
+        *(
+            [f"Write questions of them: workbench write-questions {workspace}"]
+            if found.total("questions")
+            else []
+        ),
         code=code,
         notes=notes,
     )

@@ -94,7 +94,7 @@ def check_context(connection: Connection, configuration: Configuration) -> None:
         raise UnknownName(
             "No such context",
             f"No question has context under {wanted!r}.",
-            f"Settings: {', '.join((NO_CONTEXT, *known))}. Retrieve context: workbench retrieve",
+            f"Context is under: {', '.join(known) or 'nothing yet'}. Retrieve it: workbench retrieve",
         )
 
 
@@ -134,9 +134,7 @@ def workload(connection: Connection, configuration: Configuration, models: Mappi
         return Workload({ANSWERER: role}, places=places)
     answers = mean_answers(connection)
     role = ExpectedRole(answers * float(options[REPEATS]), 900)
-    return Workload(
-        {ANSWER_JUDGE: role}, {"answers of a question": answers}, places={"answer": ANSWER_CHARACTERS}
-    )
+    return Workload({ANSWER_JUDGE: role}, places={"answer": ANSWER_CHARACTERS})
 
 
 def read_counts(connection: Connection, run: Run, figures: RunFigures) -> PipelineFigures:
