@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+import pytest
 from loopback_wire import (
     Body,
     Filtered,
@@ -133,6 +134,17 @@ class LoopbackModels:
     def openai_url(self) -> str:
         """The address to give to the openai SDK."""
         return f"{self.anthropic_url}/v1"
+
+    def is_the_service(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have commands take it for both services, and give up after one attempt."""
+        for name, value in {
+            "OPENAI_BASE_URL": self.openai_url,
+            "OPENAI_API_KEY": self.key,
+            "ANTHROPIC_BASE_URL": self.anthropic_url,
+            "ANTHROPIC_API_KEY": self.key,
+            "WORKBENCH_MODELS__MAX_RETRIES": "0",
+        }.items():
+            monkeypatch.setenv(name, value)
 
     def settings(self, **others: Any) -> ModelSettings:
         """Settings that lead both SDKs here, with the right key."""

@@ -18,6 +18,7 @@ from agents.repositories.files import find_repository
 from agents.repositories.reading import read_repository
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
+from store.kinds.answer import CHARACTERS_OF_TOKEN
 from store.new_file import write_new
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ LANGUAGES = {"python": "Python", "java": "Java", "go": "Go", "typescript": "Type
 """The languages of the paper, and GitHub's names of them."""
 MOST_FOUND = 1000
 """Results of one search, which GitHub shows."""
-CHARACTERS_OF_TOKEN = 4
-"""Characters of an estimated token (section III.A)."""
 
 NO_LICENCE = "without a licence"
 NOT_COUNTED = "GitHub does not say how many issues are closed"

@@ -50,6 +50,14 @@ def _tokens(text: str) -> Iterator[Token]:
         yield from token.children or ()
 
 
+def fenced(text: str, language: str = "") -> str:
+    """Return a text as a block of code, whose fence is longer than any in the text."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 @lru_cache(maxsize=8)
 def code_blocks(text: str) -> tuple[str, ...]:
     """Return the blocks of code in a Markdown text, in order, each fenced, with its language."""
@@ -58,10 +66,7 @@ def code_blocks(text: str) -> tuple[str, ...]:
     blocks = []
     for token in _block_parser().parse(text):
         if token.type in ("fence", "code_block"):
-            fence = "```"
-            while fence in token.content:
-                fence += "`"
-            blocks.append(f"{fence}{token.info.strip()}\n{token.content.rstrip()}\n{fence}")
+            blocks.append(fenced(token.content.rstrip(), token.info.strip()))
     return tuple(blocks)
 
 

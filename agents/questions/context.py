@@ -25,6 +25,7 @@ from agents.retrieval.kept_context import check_setting, items_with_context, wri
 from agents.retrieval.methods import METHODS, open_retriever
 from store.errors import ImportFailed, WorkbenchError
 from store.formatting import pluralize
+from store.kinds.answer import CHARACTERS_OF_TOKEN
 from store.record.revisions import current_texts
 from store.tables.columns import table_of
 from store.tables.imported import RepositoryQuestion
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 KIND = "question-context"
 REPOSITORY = "repository"
 """The retriever that retrieves everything."""
-WINDOW, CHARACTERS_OF_TOKEN = 200_000, 4
+WINDOW = 200_000
 """Tokens of a whole repository at most, and how they are estimated (section III.A)."""
 TOP = 10
 """Chunks of a question: half of them for its words and half for its code (section III.A)."""

@@ -17,7 +17,7 @@ from store.analysis.labels import question_labels
 from store.analysis.preferences import preference_votes
 from store.child import yielded_by_child
 from store.errors import UnknownName
-from store.kinds.answer import NO_CONTEXT, QUESTIONS
+from store.kinds.answer import CHARACTERS_OF_TOKEN, NO_CONTEXT, QUESTIONS
 from store.measures.preference import score_of_levels
 from store.queries.repository_answers import dropped_questions
 from store.record.revisions import current_texts
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 DIMENSIONS = tuple(question.title for question in QUESTIONS)
 """Accuracy, completeness, relevance and clarity."""
-CHARACTERS_OF_TOKEN = 4
-"""How tokens are estimated (section III.A)."""
 PARTS = 5
 """Parts into which questions are divided by their length (Figure 6)."""
 APART = 500
@@ -102,7 +100,7 @@ class AnswerScores:
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """How much the scores of one answer differ when it is judged again (Table VI).
+    """The spread of the scores of an answer over its repeats (Table VI).
 
     Attributes:
         n: The answers that were judged more than once.
@@ -275,9 +273,7 @@ def grouped(answers: Iterable[JudgedAnswer], *, languages: bool = False) -> dict
     for one in answers:
         found[Group(one.context, one.model, one.language if languages else "")].append(one)
     return dict(
-        sorted(
-            found.items(), key=lambda pair: (pair[0].language, pair[0].context not in ("", "none"), pair[0])
-        )
+        sorted(found.items(), key=lambda pair: (pair[0].language, pair[0].context != NO_CONTEXT, pair[0]))
     )
 
 

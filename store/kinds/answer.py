@@ -82,11 +82,14 @@ KEEP = QuestionSpec(
 """The human inspection of the paper, asked of questions that agents wrote."""
 KEPT, MENDED, DROPPED = (one.value for one in KEEP.scale.values)
 
+CHARACTERS_OF_TOKEN = 4
+"""Characters of an estimated token (CoReQA, III.A)."""
+
 NO_CONTEXT = "none"
 """The setting of answers for which a model was shown nothing of the repository."""
 
 WRITTEN, UNSUITABLE, NO_SOLUTION = "written", "unsuitable", "no solution"
-"""How agents come to their verdict on it."""
+"""The paths to the agents' verdict on it."""
 
 RATING = QuestionSpec(
     name="answer.rating",

@@ -84,7 +84,7 @@ def required_count(
         score = table_of(Score)
         measures = (
             select(score.c.response_ref_id, func.count(score.c.measure.distinct()).label("number"))
-            .where(score.c.measure.in_([spec.title for spec in only_scored]), *_in_time(scope))
+            .where(score.c.measure.in_([spec.title for spec in only_scored]), *_in_time(scope, score))
             .group_by(score.c.response_ref_id)
             .subquery("scored")
         )
@@ -172,13 +172,9 @@ def only_scored_questions() -> list[QuestionSpec]:
     return [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_scored]
 
 
-def _in_time(scope: Scope, table: Table | None = None) -> list[ColumnElement[bool]]:
-    """Return the condition that a judge's score counts, or a row of another table.
-
-    In a study it is that it was there at the freezing.
-    """
+def _in_time(scope: Scope, table: Table) -> list[ColumnElement[bool]]:
+    """Return the condition that a score or verdict counts: in a study, that it was there at the freezing."""
     until = frozen_at(scope)
-    table = table_of(Score) if table is None else table
     return [] if until is None else [table.c.created_at < until]
 
 
@@ -202,7 +198,7 @@ def _is_asked(values: Subquery, spec: QuestionSpec, scope: Scope) -> ColumnEleme
     """Return the condition that a value is not of a question that is asked of its response no more."""
     score, question = table_of(Score), table_of(Question)
     of_spec = select(question.c.id).where(question.c.name == spec.name)
-    scored = select(score.c.response_ref_id).where(score.c.measure == spec.title, *_in_time(scope))
+    scored = select(score.c.response_ref_id).where(score.c.measure == spec.title, *_in_time(scope, score))
     return or_(values.c.question_id.not_in(of_spec), values.c.response_ref_id.in_(scored))
 
 
@@ -265,7 +261,7 @@ def scored_measures(
     if response_ids:
         needed = [spec.title for spec in only_scored_questions()]
         scores = select(score.c.response_ref_id, score.c.measure).distinct()
-        scores = scores.where(score.c.measure.in_(needed), *_in_time(scope))
+        scores = scores.where(score.c.measure.in_(needed), *_in_time(scope, score))
         for row in connection.execute(scores.where(among(score.c.response_ref_id, response_ids))):
             found.setdefault(row.response_ref_id, set()).add(row.measure)
     return found

@@ -58,7 +58,7 @@ class AskedQuestion:
     """A question, with its current texts.
 
     Attributes:
-        about: The repository and its language, as prompts call them.
+        repository: The repository and its language, as prompts call them.
         pieces: By setting, the pieces of its repository as path and text, best first.
         answers: Its answers, by model, setting and trial.
         issue: Its issue; None where it has none.
@@ -67,18 +67,13 @@ class AskedQuestion:
 
     item_id: int
     external_id: str
-    about: str
+    repository: str
     question: str
     reference: str
     pieces: Mapping[str, Sequence[tuple[str, str]]]
     answers: Sequence[GivenAnswer]
     issue: GivenIssue | None = None
     writers: frozenset[UUID] = frozenset()
-
-    @property
-    def repository(self) -> str:
-        """The repository and its language, as prompts call them."""
-        return self.about
 
 
 def asked_questions(connection: Connection, item_ids: Sequence[int]) -> list[AskedQuestion]:

@@ -214,10 +214,6 @@ def _averages(some: Sequence[AnswerScores]) -> dict[tuple[str, str], dict[str, f
     }
 
 
-def _context(group: Group) -> str:
-    return group.context
-
-
 def _scores(some: Sequence[AnswerScores], title: str, baseline: str | None) -> Table:
     """Return a row for each context and model, with the accuracy drawn with its interval."""
     rows = []
@@ -226,7 +222,7 @@ def _scores(some: Sequence[AnswerScores], title: str, baseline: str | None) -> T
         pce = [number(one.pce, 1)] if baseline else []
         of = one.intervals["accuracy"]
         drawn = (of.low, one.means["accuracy"], of.high)
-        rows.append(Row((_context(one.group), one.group.model, counted(one.n), *cells, *pce), drawn))
+        rows.append(Row((one.group.context, one.group.model, counted(one.n), *cells, *pce), drawn))
     columns = ("context", "model", "n", *SHORT.values(), *(["PCE"] if baseline else []))
     return Table(columns, tuple(rows), title, names=2, scale=(1.0, 10.0), drawn="accuracy, from 1 to 10")
 
@@ -261,7 +257,7 @@ def _steadiness(some: Sequence[Steadiness]) -> Table:
         cells = [_with_deviation(one.means[name], one.deviations[name]) for name in DIMENSIONS]
         if one.n or one.bleu is not None:
             rows.append(
-                Row((_context(one.group), one.group.model, counted(one.n), *cells, number(one.bleu, 1)))
+                Row((one.group.context, one.group.model, counted(one.n), *cells, number(one.bleu, 1)))
             )
     columns = ("context", "model", "judged again", *SHORT.values(), "BLEU")
     return Table(columns, tuple(rows), "Judged again, and BLEU (Table VI)", names=2)
@@ -279,7 +275,7 @@ def _parts(some: Sequence[Part], heading: str, title: str) -> Table:
         means = [mean for mean in one.means.values() if mean is not None]
         drawn = (fmean(means) - 1) / 9 if means else None
         cells = [number(one.means[name]) for name in DIMENSIONS]
-        words = (_context(one.group), one.group.model, one.name)
+        words = (one.group.context, one.group.model, one.name)
         rows.append(Row((*words, counted(one.n), *cells, number(one.deviation)), drawn))
     columns = ("context", "model", heading, "n", *SHORT.values(), "±")
     return Table(columns, tuple(rows), title, names=3, drawn="mean of the four, from 1 to 10")

@@ -14,7 +14,7 @@ from store.errors import WorkbenchError
 from store.formatting import language_name, pluralize
 from store.json_fields import json_fields
 from store.kinds.answer import COLLECTION, DROPPED, NO_SOLUTION, UNSUITABLE
-from store.queries.repository_answers import inspections
+from store.queries.repository_answers import dropped_questions, inspections
 from store.record.revisions import current_texts
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, share
@@ -146,9 +146,9 @@ def _dropped(connection: Connection, sources: Sequence[str]) -> dict[str, int]:
 
 
 def _languages(connection: Connection) -> list[LanguageQuestions]:
-    question, dropped = table_of(RepositoryQuestion), inspections().subquery("inspected")
+    question = table_of(RepositoryQuestion)
     columns = (question.c[name] for name in ("item_id", "language", "repository", "reference"))
-    stays = question.c.item_id.not_in(select(dropped.c.item_id).where(dropped.c.dropped))
+    stays = question.c.item_id.not_in(dropped_questions())
     rows = connection.execute(select(*columns).where(stays)).all()
     revised = current_texts(connection, [row.item_id for row in rows])
     by_language = defaultdict[str, list[Any]](list)

@@ -47,11 +47,7 @@ def study(tmp_path: Path, workbench: Any) -> Path:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackModels]:
     with LoopbackModels() as running:
-        monkeypatch.setenv("OPENAI_BASE_URL", running.openai_url)
-        monkeypatch.setenv("OPENAI_API_KEY", running.key)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", running.anthropic_url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", running.key)
-        monkeypatch.setenv("WORKBENCH_MODELS__MAX_RETRIES", "0")
+        running.is_the_service(monkeypatch)
         yield running
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agents.github.markdown import fenced
 from agents.jobs.outcome import Response, Score
 from agents.llm.structured import TextReply
 from agents.pipelines.repository_answers.configurations import (
@@ -128,8 +129,8 @@ def workload(connection: Connection, configuration: Configuration, models: Mappi
         places = {"title": 60, "labels": 15, "description": description, "comments": comments}
         return Workload(roles, places=places | {"question": description // 2 + 300})
     if configuration.pipeline == ANSWERING:
-        without = len("none")
-        places = {"context": without if options[CONTEXT] == NO_CONTEXT else CONTEXT_CHARACTERS}
+        shown = CONTEXT_CHARACTERS if options[CONTEXT] != NO_CONTEXT else len(NO_CONTEXT)
+        places = {"context": shown}
         role = ExpectedRole(float(options[TRIALS]), ANSWER_CHARACTERS)
         return Workload({ANSWERER: role}, places=places)
     answers = mean_answers(connection)
@@ -188,7 +189,7 @@ class Answering:
                 "another service, prompt or setting: those of two runs are not mixed.",
                 "Answer in a copy of the workspace (workbench copy), or as that run did.",
             )
-        context = "none"
+        context = NO_CONTEXT
         if self._setting != NO_CONTEXT:
             pieces = item.pieces.get(self._setting)
             if not pieces:
@@ -198,7 +199,7 @@ class Answering:
                     "Retrieve it: workbench retrieve.",
                 )
             context = as_markdown(pieces)
-        messages = self._prompt.messages(repository=item.about, context=context, question=item.question)
+        messages = self._prompt.messages(repository=item.repository, context=context, question=item.question)
         answers = [
             Response(
                 ResponseName(model, self._setting, trial),
@@ -245,10 +246,4 @@ class JudgingAnswers:
 
 def as_markdown(pieces: Sequence[tuple[str, str]]) -> str:
     """Return pieces of a repository as Markdown: each below the name of its file, in a block of code."""
-    found = []
-    for path, text in pieces:
-        fence = "```"
-        while fence in text:
-            fence += "`"
-        found.append(f"## {path}\n\n{fence}\n{text}\n{fence}")
-    return "\n\n".join(found)
+    return "\n\n".join(f"## {path}\n\n{fenced(text)}" for path, text in pieces)

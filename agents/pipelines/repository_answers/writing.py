@@ -101,7 +101,7 @@ class Writing:
                 "Collect issues: workbench collect issues WORKSPACE OWNER/REPO",
             )
         about = {
-            "repository": item.about,
+            "repository": item.repository,
             "title": issue.title or "none",
             "description": shortened(issue.body) or "none",
         }
