@@ -17,7 +17,7 @@ _COMMIT = re.compile(r"[0-9a-f]{6,64}")
 _REFERENCE = re.compile(r"\w[\w./+-]*")
 """A commit, a branch or a tag, and nothing else that git would understand."""
 _COMMIT_AT_END = re.compile(r"-([0-9a-f]{6,40})$")
-"""The commit at the end of a repository's name in CrossCodeEval: `OWNER-NAME-1a2b3c4`."""
+"""The commit at the end of a name, in CrossCodeEval and of GitHub's archives: `OWNER-NAME-1a2b3c4`."""
 
 _COMMIT_SHOWN = 10
 _NOT_SHOWN = {
@@ -114,6 +114,9 @@ def folder_names(repository: str) -> Iterator[str]:
 def find_repository(root: Path, repository: str) -> Path | None:
     """Return the folder or the archive of a repository; None where it is not there.
 
+    Where none has a name of `folder_names`, the only one that is named after the repository and a commit is
+    taken, as GitHub names its archives.
+
     Args:
         root: The folder in which the repositories are, with links resolved.
         repository: The repository, as an item names it.
@@ -127,7 +130,27 @@ def find_repository(root: Path, repository: str) -> Path | None:
             found = plain_path(root, name + ending)
             if found is not None and (found.is_file() if ending else found.is_dir()):
                 return found
-    return None
+    owner, _, name = repository.strip("/").partition("/")
+    plain = {name, f"{owner}-{name}"}
+    at_commit = [
+        one
+        for one in (sorted(root.iterdir()) if name else [])
+        if plain_path(root, one.name) is not None and _without_commit(one.name) in plain
+    ]
+    return at_commit[0] if len(at_commit) == 1 else None
+
+
+def looked_for(repository: str) -> str:
+    """Return the names under which a repository is looked for, as a sentence."""
+    at_commit = f", {repository.replace('/', '-')}-COMMIT" if "/" in repository.strip("/") else ""
+    return f"Looked for: {', '.join(folder_names(repository))}{at_commit}. Links are not followed."
+
+
+def _without_commit(name: str) -> str:
+    """Return a name without the end of an archive's and the commit before it; empty where there is none."""
+    ending = next((one for one in ARCHIVES if name.lower().endswith(one)), "")
+    plain = name[: len(name) - len(ending)]
+    return _COMMIT_AT_END.sub("", plain) if _COMMIT_AT_END.search(plain) else ""
 
 
 def find_lines(text: str, piece: str) -> range | None:
@@ -164,7 +187,7 @@ def _place(root: Path, repository: str, shown: Path) -> Path:
     raise WorkbenchError(
         "No repository",
         f"{shown} has no folder for {repository}, and no archive",
-        f"Looked for: {', '.join(folder_names(repository))}. Links are not followed.",
+        looked_for(repository),
     )
 
 

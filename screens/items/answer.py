@@ -17,7 +17,16 @@ from screens.items.steps import step_lines
 from screens.items.views import Claim, ItemView, PaneText, QuestionPrompt, ReviewPart
 from screens.widgets.text.overlay import Span
 from store.formatting import pluralize
-from store.kinds.answer import ANSWER, GUIDELINE, KEEP, QUESTIONS, RATING, positive_reactions
+from store.kinds.answer import (
+    ANSWER,
+    GUIDELINE,
+    INSPECTION,
+    KEEP,
+    QUESTIONS,
+    RATING,
+    SCORING,
+    positive_reactions,
+)
 from store.kinds.spec import QuestionSpec
 from store.policy.scope import Scope
 from store.queries.agent_case import AgentCase, VerdictView, load_case
@@ -42,6 +51,13 @@ _NO_ISSUE = "This question has no issue."
 _NO_CONTEXT = "This question has no context from the repository."
 _NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
 _NO_CASE = AgentCase(None, (), None)
+_KEEP_REASONS = {
+    "w": "reference answer is wrong",
+    "i": "several questions in one",
+    "h": "not answerable from the code",
+    "c": "issue does answer it",
+    "l": "other",
+}
 _NO_SCORES = "No judge has scored these answers."
 
 
@@ -79,7 +95,7 @@ def view(entry: ItemDetails, case: AgentCase | None = None) -> ItemView:
         *([_steps(case)] if case is not None and case.steps else []),
         *revisions(ANSWER, entry.revisions, blind=blind),
         history(entry, questions),
-        PaneText("guideline", "Guide", GUIDELINE),
+        PaneText("guideline", "Guide", GUIDELINE if case is None else f"{INSPECTION}\n{SCORING}"),
     ]
     thread_first = bool(issue.text) and not reference.text
     return ItemView(
@@ -114,6 +130,7 @@ def _questions(entry: ItemDetails, case: AgentCase | None) -> Iterator[QuestionP
             claim=None if verdict is None else _kept(verdict),
             pane="issue",
             unclaimed="blind: the agents' label is not shown" if entry.blind else "",
+            reasons=_KEEP_REASONS,
         )
     if not entry.responses:
         judged = ANSWER.record.judged_column(entry.fields)

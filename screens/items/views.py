@@ -185,6 +185,7 @@ class QuestionPrompt:
         unclaimed: Why there is no claim, in a few words; empty for the reason of the kind.
         nothing: Why there is nothing to judge yet, in a few words; empty where there is.
         both_bad: Whether both candidates of a comparison may be called bad.
+        reasons: Reasons of an override by their codes, in place of those of the kind.
     """
 
     spec: QuestionSpec
@@ -195,6 +196,7 @@ class QuestionPrompt:
     unclaimed: str = ""
     nothing: str = ""
     both_bad: bool = False
+    reasons: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def word(self, value: float, reason: str = "") -> str:
         """Return an answer as people read it: "1 match"; "both bad" where that is its reason."""
@@ -345,6 +347,20 @@ class ItemView:
         return self.own.labels.get(question.target)
 
     @property
+    def last_answer(self) -> QuestionPrompt | None:
+        """The question whose answer is such that nothing more is asked of the item."""
+        return next(
+            (
+                question
+                for question in self.questions
+                if question.spec.last_value is not None
+                and (label := self.label_of(question)) is not None
+                and label.value == question.spec.last_value
+            ),
+            None,
+        )
+
+    @property
     def is_answered(self) -> bool:
         """Whether all of its questions have the rater's answer, or the rater cannot decide."""
         return self.own.cannot_decide is not None or self.next_open(-1) is None
@@ -357,9 +373,13 @@ class ItemView:
     def next_open(self, after: int) -> int | None:
         """Return the next question without a label after one, from the first on after the last.
 
+        None follows an answer after which nothing more is asked.
+
         Args:
             after: Which one; -1 to begin with the first.
         """
+        if self.last_answer is not None:
+            return None
         number = len(self.questions)
         places = ((after + step) % number for step in range(1, number + 1))
         return next((place for place in places if self.label_of(self.questions[place]) is None), None)

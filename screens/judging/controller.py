@@ -238,7 +238,7 @@ class JudgingController:
             left = self._shared.item or item
             self.reasons.open(ReasonRequest(action, left))
             what = item.current.title if item.has_several else item.external_id
-            codes = self.reasons.codes_of_kind(undecided=False)
+            codes = self.reasons.codes_for(left, undecided=False)
             self._shared.context.recorder.last_override = Override(action, what, codes, left)
             message = f"● {words} · overrides ◆{cites} · {one_line(item.external_id, 24)} · why? · "
             message += self._undo_hint

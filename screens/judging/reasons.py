@@ -72,7 +72,7 @@ class ReasonMenu:
             return []
         undecided = self._asked.undecided
         ending = "cancel" if undecided else "no reason"
-        return self._offered(self.codes_of_kind(undecided=undecided), ending)
+        return self._offered(self.codes_for(self._asked.item, undecided=undecided), ending)
 
     def ask_last(self) -> None:
         """Offer the reasons for the override that was recorded last."""
@@ -87,16 +87,21 @@ class ReasonMenu:
         self._codes = codes
         return [*self._codes_now().items(), (self._shared.keys.ending, ending)]
 
-    def codes_of_kind(self, *, undecided: bool) -> Mapping[str, str]:
-        """Return the codes for the item shown: those that are configured, otherwise those of its kind."""
-        settings, item = self._shared.context.settings, self._shared.item
+    def codes_for(self, item: ItemView, *, undecided: bool) -> Mapping[str, str]:
+        """Return the codes for the question that an item is asked.
+
+        Those that are configured come before those of the question, and these before those of its kind.
+        """
+        settings = self._shared.context.settings
         codes, default = (
             (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
         )
-        part = review_parts().get(item.kind) if item is not None else None
+        part = review_parts().get(item.kind)
         if part is None or codes != default:
             return codes
-        return (part.undecided if undecided else part.reasons) or codes
+        if undecided:
+            return part.undecided or codes
+        return item.current.reasons or part.reasons or codes
 
     def _codes_now(self) -> dict[str, str]:
         """Return those of the offered codes that are taken now.

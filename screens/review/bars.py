@@ -252,6 +252,8 @@ def _answers(item: ItemView, width: int) -> str:
         return f"? cannot decide: {item.own.cannot_decide}"
     if item.own.skipped:
         return "» skipped"
+    if item.last_answer is not None and item.current == item.last_answer:
+        return _answer(item, item.at, words=True)
     longest = " · ".join(_answer(item, place, words=True) for place in range(len(item.questions)))
     if _cells(longest) <= width // 2 and len({question.about for question in item.questions}) == 1:
         return longest

@@ -86,7 +86,7 @@ class Practice:
             # Of several at once only what is to be learned.
             wrong = [one for one in said if one.startswith(WRONG)]
             said = wrong or [f"{RIGHT} {len(said)} answers are right."]
-        is_last = all(item.label_of(one) is not None for one in item.questions)
+        is_last = item.next_open(-1) is None
         why = f" {lesson.why}" if is_last or not all_right else ""
         style = "bold $text-success" if all_right else "bold $text-error"
         self._outcome = Content.assemble((" ".join(said), style), why)

@@ -78,6 +78,7 @@ KEEP = QuestionSpec(
         "nominal", (ScaleValue(1, "keep", "1"), ScaleValue(2, "mend", "2"), ScaleValue(3, "drop", "3"))
     ),
     only_claimed=True,
+    last_value=3,
 )
 """The human inspection of the paper, asked of questions that agents wrote."""
 KEPT, MENDED, DROPPED = (one.value for one in KEEP.scale.values)
@@ -107,7 +108,7 @@ def _bands(question: QuestionSpec) -> str:
     return "".join(f"{low.value:g}-{high.value:g}  {low.word}\n" for low, high in pairs)
 
 
-GUIDELINE = (
+SCORING = (
     "Score each answer from 1 to 10 on four questions. Compare it with the reference answer, and with the "
     "issue and the code where the reference is in doubt. If no model has answered, score the reference "
     "answer, or the best answer in the issue's comments.\n"
@@ -118,13 +119,16 @@ GUIDELINE = (
     "not reward length. It does not matter who wrote the answer.\n"
     "\n"
     "Rating: asked only if a judge gave the answer an overall rating; from 1 bad to 10 excellent.\n"
-    "\n"
+)
+INSPECTION = (
     "Keep, mend or drop: asked first, and only of questions that agents wrote from an issue. Read the issue, "
     "then the question and the reference answer.\n"
     "1 keep: the repository can answer the question, and the issue supports the reference answer.\n"
     "2 mend: it can be kept once its text is corrected. Rewrite what is wrong.\n"
-    "3 drop: it asks for a change, depends on what nobody can know, or has no answer in the issue.\n"
+    "3 drop: it asks for a change, depends on what nobody can know, or has no answer in the issue. "
+    "Its answers are not scored.\n"
 )
+GUIDELINE = f"{SCORING}\n{INSPECTION}"
 
 
 ANSWER = TaskKind(
@@ -132,7 +136,7 @@ ANSWER = TaskKind(
     plural="repository questions",
     singular="repository question",
     questions=(*QUESTIONS, RATING, KEEP),
-    guideline_version="4",
+    guideline_version="5",
     guideline=GUIDELINE,
     record=RecordSpec(
         table="repository_question",

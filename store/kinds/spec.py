@@ -59,6 +59,7 @@ class QuestionSpec:
             where it has none.
         only_scored: Whether, of responses, it is asked only of those that a judge scored under its title.
         only_claimed: Whether it is asked only of items for which agents gave a verdict on it.
+        last_value: The value after which a rater is asked nothing more of the item; None where each leads on.
     """
 
     name: str
@@ -68,6 +69,7 @@ class QuestionSpec:
     of_responses: bool = False
     only_scored: bool = False
     only_claimed: bool = False
+    last_value: float | None = None
 
     def __post_init__(self) -> None:
         """Take the title from the name where none is given."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -172,7 +172,8 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
     labels, marks = own_labels(scope), own_marks(scope)
-    answers, (required, responses) = answered_count(scope), required_count(item, scope=scope)
+    answers = answered_count(scope)
+    required, responses = required_count(item, scope=scope, answers=answers)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     statement = (
@@ -317,7 +318,7 @@ def open_among(connection: Connection, scope: Scope, item_ids: Collection[int]) 
         return set()
     item = table_of(Item)
     answers, marks = answered_count(scope, item_ids), own_marks(scope, item_ids)
-    required, responses = required_count(item, item_ids, scope)
+    required, responses = required_count(item, item_ids, scope, answers)
     found = (
         select(item.c.id)
         .select_from(item)
@@ -359,8 +360,13 @@ def progress_delta(connection: Connection, action: Action, scope: Scope = EVERYT
     )
     keys = dict(connection.execute(named).all())
     targets = {QuestionTarget(keys[spec.name], ref) for spec, ref, _ in questions if spec.name in keys}
-    before = _state([record for record in records if record.id < first], targets, len(questions))
-    after = _state([record for record in records if record.id <= last], targets, len(questions))
+    lasts = {
+        QuestionTarget(keys[spec.name], ref): spec.last_value
+        for spec, ref, _ in questions
+        if spec.last_value is not None and spec.name in keys
+    }
+    before = _state([record for record in records if record.id < first], targets, lasts, len(questions))
+    after = _state([record for record in records if record.id <= last], targets, lasts, len(questions))
     return ProgressDelta(
         today=after.today - before.today,
         left=before.settled - after.settled,
@@ -377,12 +383,18 @@ class _ItemState:
     settled: bool
 
 
-def _state(records: list[Judgment | Mark], questions: set[QuestionTarget], number: int) -> _ItemState:
+def _state(
+    records: list[Judgment | Mark],
+    questions: set[QuestionTarget],
+    lasts: Mapping[QuestionTarget, float],
+    number: int,
+) -> _ItemState:
     """Return the state of an item for a rater.
 
     Args:
         records: The rater's records, in order.
         questions: The questions that the item is asked, of those that the workspace knows.
+        lasts: The values after which it is asked nothing more (see `QuestionSpec.last_value`).
         number: How many questions it is asked.
     """
     midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
@@ -391,6 +403,8 @@ def _state(records: list[Judgment | Mark], questions: set[QuestionTarget], numbe
         for record in records
         if isinstance(record, Judgment) and record.target in questions
     }
+    if any(key in values and values[key].value == last for key, last in lasts.items()):
+        number = 1
     answered_at = [record.created_at for record in values.values() if record.value is not None]
     undecided = [record.active for record in records if isinstance(record, Mark)][-1:] == [True]
     judged = bool(number) and len(answered_at) >= number
@@ -422,7 +436,7 @@ def sitting_statuses(connection: Connection, scope: Scope) -> Sequence[Any]:
     """Return how many items of a sitting there are by phase, condition and status."""
     item, assignment = table_of(Item), table_of(Assignment)
     marks, answers = own_marks(scope), answered_count(scope)
-    required, responses = required_count(item, scope=scope)
+    required, responses = required_count(item, scope=scope, answers=answers)
     status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
     condition = words_of(sides=False)
     statement = (

@@ -2,8 +2,8 @@
 
 An item is asked every question of its kind; one that is asked of responses once for each response, and of
 the item itself where it has none. Some are asked only where a judge gave a response a score, or agents gave
-the item a verdict. Other answers, such as those to an item that got responses since, stay in
-the record and do not count.
+the item a verdict, and nothing more once a rater gave the value that ends an item, such as "drop". Other
+answers, such as those to an item that got responses since, stay in the record and do not count.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def refs_with_text(item_ids: Collection[int] | None) -> Select[Any]:
 
 
 def required_count(
-    item: FromClause, item_ids: Collection[int] | None = None, scope: Scope = EVERYTHING
+    item: FromClause,
+    item_ids: Collection[int] | None = None,
+    scope: Scope = EVERYTHING,
+    answers: Subquery | None = None,
 ) -> tuple[ColumnElement[int], Subquery | None]:
     """Return how many questions an item is asked.
 
@@ -66,6 +69,7 @@ def required_count(
         item: The table of items.
         item_ids: Of which items; None for all.
         scope: For whom; in a study the scores that there were at its freezing count.
+        answers: The rater's answers (see `answered_count`), after some of which nothing more is asked.
 
     Returns:
         The number, and the counts of responses (item_id, number) that it needs outer-joined; None where no
@@ -112,17 +116,20 @@ def required_count(
         asked = asked + many * number if many else asked
         if any(spec.only_scored for spec in kind.questions):
             asked = asked + scored
+        if answers is not None and any(spec.last_value is not None for spec in kind.questions):
+            asked = case((answers.c.ended, 1), else_=asked)
         whens.append((item.c.kind == kind.name, asked))
     # The questions of an unknown kind are unknown.
     return case(*whens, else_=1), counts
 
 
 def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
-    """Return how many of the questions have a value: (item_id, answered, latest, value, reason, shown_as).
+    """Return how many of the questions have a value, with what these values say.
 
-    Items without any are left out. `latest` is when the latest of these values was recorded; `value` is that
-    of the question whose value queues show. `reason` and `shown_as` are those of the value where an item is
-    asked one question.
+    Its columns are item_id, answered, latest, value, reason, shown_as and ended. Items without any value are
+    left out. `latest` is when the latest of these values was recorded; `value` is that of the question whose
+    value queues show. `reason` and `shown_as` are those of the value where an item is asked one question.
+    `ended` is whether one of them is such that nothing more is asked.
 
     Args:
         scope: Whose answers, in which sitting or phase.
@@ -131,7 +138,14 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     plain = own_values(scope, item_ids, _names(of_responses=False))
     shown = select(table_of(Question).c.id).where(table_of(Question).c.name.in_(label_questions()))
     claimed = [spec for kind in task_kinds().values() for spec in kind.questions if spec.only_claimed]
-    counted = _counted(plain, case((plain.c.question_id.in_(shown), plain.c.value))).where(
+    lasts = [
+        (plain.c.question_id == _key(spec)) & (plain.c.value == spec.last_value)
+        for kind in task_kinds().values()
+        for spec in kind.questions
+        if spec.last_value is not None
+    ]
+    label = case((plain.c.question_id.in_(shown), plain.c.value))
+    counted = _counted(plain, label, or_(literal(False), *lasts)).where(
         *(
             # Where nobody stored the question, its key is NULL, which nothing is unequal to.
             or_(
@@ -151,7 +165,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     )
     of_response = values.c.response_ref_id.in_(select(refs.c.id))
     of_item = values.c.response_ref_id.is_(None) & values.c.item_id.not_in(select(refs.c.item_id))
-    of_responses = _counted(values, cast(null(), Double)).where(
+    of_responses = _counted(values, cast(null(), Double), literal(False)).where(
         or_(of_response, of_item), *(_is_asked(values, spec, scope) for spec in only_scored_questions())
     )
     both = union_all(counted, of_responses).subquery("both")
@@ -160,7 +174,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
             both.c.item_id,
             func.sum(both.c.answered).label("answered"),
             func.max(both.c.latest).label("latest"),
-            *(func.max(both.c[name]).label(name) for name in ("value", "reason", "shown_as")),
+            *(func.max(both.c[name]).label(name) for name in ("value", "reason", "shown_as", "ended")),
         )
         .group_by(both.c.item_id)
         .subquery("answered")
@@ -202,13 +216,14 @@ def _is_asked(values: Subquery, spec: QuestionSpec, scope: Scope) -> ColumnEleme
     return or_(values.c.question_id.not_in(of_spec), values.c.response_ref_id.in_(scored))
 
 
-def _counted(values: Subquery, shown: ColumnElement[float]) -> Select[Any]:
+def _counted(values: Subquery, shown: ColumnElement[float], ends: ColumnElement[bool]) -> Select[Any]:
     return select(
         values.c.item_id,
         func.count().label("answered"),
         func.max(values.c.created_at).label("latest"),
         func.max(shown).label("value"),
         *(func.max(values.c[name]).label(name) for name in ("reason", "shown_as")),
+        func.max(ends).label("ended"),
     ).group_by(values.c.item_id)
 
 

@@ -133,7 +133,7 @@ def select_ids(scope: Scope, wanted: QueueFilter, sort: QueueSort) -> Select[Any
         if by_status:
             answers = answered_count(scope)
             statement = statement.outerjoin(answers, answers.c.item_id == item.c.id)
-            required, responses = required_count(item, scope=scope)
+            required, responses = required_count(item, scope=scope, answers=answers)
             if responses is not None:
                 statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
             status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
@@ -213,7 +213,8 @@ def select_rows(scope: Scope, ids: Sequence[int] | None) -> Select[Any]:
     listed = summaries(ids).subquery("listed")
     marks = own_marks(scope, ids)
     columns: list[Any] = [null().label("agent_label"), null().label("agent_path")]
-    answers, (required, responses) = answered_count(scope, ids), required_count(item, ids, scope)
+    answers = answered_count(scope, ids)
+    required, responses = required_count(item, ids, scope, answers)
     number = func.coalesce(answers.c.answered, 0)
     verdicts, hidden = (
         current_verdicts(scope, ids) if scope.may(Shows.AGENTS) else None,

@@ -11,8 +11,11 @@ from review_bench import line_of, painted, press, review_app, said, screen_text,
 from scopes import scope
 
 from screens.items.answer import load
+from screens.judging.keys import JudgingKeyLine
 from screens.review.bars import CaseTabs, ClaimLine
 from screens.review.panes import SUBJECT
+from store.queries.progress import progress
+from store.queries.queue import queue_rows
 from store.record.raters import ensure_rater
 from store.workspace.duckdb import Workspace
 from workbench.sample import ISSUES, sample_folder, writing_model
@@ -56,6 +59,39 @@ async def test_what_agents_wrote_is_kept_mended_or_dropped_first(workspace: Work
         assert "◆ 3 drop · unsuitable · It asks for a new feature." in line_of(app, ClaimLine)
         await press(pilot, "1")
         assert said(app).startswith("● keep: 1 keep · overrides ◆")
+        assert "c issue does answer it" in line_of(app, JudgingKeyLine)
+
+
+async def test_what_is_dropped_is_asked_nothing_more(workspace: Workspace) -> None:
+    dana = ensure_rater(workspace, "dana")
+    own = scope(dana.id)
+
+    def counted() -> tuple[int, int, str]:
+        (row,) = queue_rows(workspace, own, [1])
+        return row.answered, row.required, row.status
+
+    app = review_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await painted(pilot, 1)
+        await press(pilot, "1", "7")
+        workspace.lane.drain(10)
+        assert counted() == (2, 5, "open")
+        await press(pilot, "T", "T", "3")
+        await painted(pilot, 2)
+        assert said(app).startswith("● keep: 3 drop · overrides ◆")
+        workspace.lane.drain(10)
+        assert counted() == (2, 1, "judged")
+        with workspace.reading() as connection:
+            now = progress(connection, own)
+        assert (now.judged, now.left, now.today) == (1, now.total - 1, 1)
+        assert f"{now.left} left" in screen_text(app)
+        await press(pilot, "p")
+        await painted(pilot, 1)
+        assert "[● 3 drop▲]" in line_of(app, ClaimLine)
+        assert "Keep, mend or drop" in text_of(app, "guideline").partition("\n")[0]
+        await press(pilot, "u")
+        workspace.lane.drain(10)
+        assert counted() == (2, 5, "open")
 
 
 async def test_a_blind_rater_is_asked_and_sees_no_verdict_and_no_step(workspace: Workspace) -> None:

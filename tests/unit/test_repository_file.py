@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents.repositories.entries import MOST_BYTES
-from agents.repositories.files import find_lines, folder_names, read_file
+from agents.repositories.files import find_lines, find_repository, folder_names, looked_for, read_file
 from store.errors import WorkbenchError
 
 DRAWER = "import till\n\n\ndef open_drawer():\n    if locked:\n        return\n    till.open()\n"
@@ -62,6 +62,18 @@ def test_a_repository_has_one_of_several_names(root: Path, tree: Path, repositor
     (root / folder).parent.mkdir(exist_ok=True)
     (root / "moved").rename(root / folder)
     assert read_file(root, *piece(repository)).text == DRAWER
+
+
+@pytest.mark.parametrize("name", ["shop-till-1a2b3c4", "till-1a2b3c4", "shop-till-1a2b3c4.zip"])
+def test_the_only_one_named_after_a_commit_is_found(tmp_path: Path, name: str) -> None:
+    place = tmp_path / name
+    place.write_bytes(b"") if name.endswith(".zip") else place.mkdir()
+    (tmp_path / "shop-till-main").mkdir()
+    (tmp_path / "other-till-1a2b3c4").mkdir()
+    assert find_repository(tmp_path, "shop/till") == place
+    (tmp_path / "shop-till-9f8e7d6").mkdir()
+    assert find_repository(tmp_path, "shop/till") is None
+    assert looked_for("shop/till").startswith("Looked for: shop/till, till, shop__till, shop-till-COMMIT.")
 
 
 def test_the_most_exact_name_comes_first() -> None:

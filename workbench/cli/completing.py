@@ -176,7 +176,8 @@ def retrieve_command(
         typer.Option(
             "--repositories",
             metavar="DIR",
-            help="The folder with the repositories: folders or archives OWNER/NAME, NAME or OWNER__NAME.",
+            help="The folder with the repositories: folders or archives OWNER/NAME, NAME, OWNER__NAME or "
+            "OWNER-NAME-COMMIT.",
             show_default=False,
         ),
     ],
@@ -277,7 +278,10 @@ def retrieve_command(
             request = ContextRequest(place, retriever, setting.strip(), with_reference)
             found, code, notes = carried_out(opened, ContextRetrieval(request, services), "retrieving")
             lines = _lines(found, workspace)
-    return Answer({"workspace": workspace, **json_fields(found)}, *lines, code=code, notes=notes)
+    nothing = not (found.retrieved or found.known)
+    return Answer(
+        {"workspace": workspace, **json_fields(found)}, *lines, code=code or int(nothing), notes=notes
+    )
 
 
 def _question_lines(found: QuestionContextRetrieved, workspace: Path) -> list[str]:
@@ -294,12 +298,18 @@ def _question_lines(found: QuestionContextRetrieved, workspace: Path) -> list[st
             f"{found.hits:,}, recall {found.recall:.3f}"
         )
     lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
-    return [*lines, *_missing(found.missing), f"Read it: workbench {workspace}"]
+    return [*lines, *_missing(found.missing), *_read_it(found, workspace)]
 
 
 def _missing(names: Sequence[str]) -> list[str]:
+    from agents.repositories.files import looked_for
+
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return [f"  not found: {', '.join(names[:_NAMED])}{more}"] if names else []
+    return [f"  not found: {', '.join(names[:_NAMED])}{more}", f"  {looked_for(names[0])}"] if names else []
+
+
+def _read_it(found: QuestionContextRetrieved | ContextRetrieved, workspace: Path) -> list[str]:
+    return [f"Read it: workbench {workspace}"] if found.retrieved or found.known else []
 
 
 def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:
@@ -311,7 +321,7 @@ def _lines(found: ContextRetrieved, workspace: Path) -> list[str]:
     lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
     lines += _missing(found.missing)
     lines += [f"  {name} was read as it is on disk: {why}" for name, why in found.on_disk.items()]
-    return [*lines, f"Read it: workbench {workspace}"]
+    return [*lines, *_read_it(found, workspace)]
 
 
 _NAMED = 5
