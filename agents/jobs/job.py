@@ -162,6 +162,7 @@ class PipelineJob:
         self._control.result = JobReport(
             run_id=record.id,
             run_name=record.run.name,
+            kind=settings.kind,
             configuration=settings.asked or settings.agents,
             model=models.name,
             sandbox=where,

@@ -19,6 +19,7 @@ class JobReport:
 
     Attributes:
         run_name: The run's name, which is also its rater's.
+        kind: The kind of its items.
         configuration: Which agents took part, by the name of the configuration.
         sandbox: The name of the sandbox of this job; empty where nothing is executed.
         state: Whether the job did all it was asked, was stopped, or failed.
@@ -34,6 +35,7 @@ class JobReport:
 
     run_id: UUID
     run_name: str
+    kind: str
     configuration: str
     model: str
     sandbox: str

@@ -96,3 +96,7 @@ class ModelSettings(BaseModel):
     def _default_is_none(cls, value: object) -> object:
         # TOML has no null, and an environment variable neither.
         return None if isinstance(value, str) and value.strip().lower() in {"default", ""} else value
+
+    def unasked(self) -> ModelSettings:
+        """Return them for models that are named and never asked, which need no key."""
+        return self.model_copy(update={"openai_api_key": self.openai_api_key or SecretStr("not needed")})

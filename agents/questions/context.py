@@ -305,6 +305,7 @@ class _Retrieving:
     ) -> list[dict[str, Any]]:
         """Return the rows of the pieces of a question, the first with the files that its answer names."""
         named = {"named": sorted(named_files(question.reference, endings))}
+        of_all = {**self._how, "commit": tree.commit}
         return [
             {
                 "item_id": question.item_id,
@@ -313,9 +314,7 @@ class _Retrieving:
                 "path": path,
                 "text": text,
                 "score": score,
-                "extra": json.dumps(
-                    {**self._how, "commit": tree.commit, **more, **(named if rank == 1 else {})}
-                ),
+                "extra": json.dumps({**of_all, **more, **(named if rank == 1 else {})}),
             }
             for rank, (path, text, score, more) in enumerate(pieces, start=1)
         ]

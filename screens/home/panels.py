@@ -159,7 +159,8 @@ def with_agents(facts: HomeFacts, details: HomeDetails, width: int, *, short: bo
     theirs = for_agents(counts)
     if counts.agent_labelled is None or not (theirs.total or counts.scored):
         return []
-    labelled = counts.agent_labelled
+    # Of kinds whose items agents do not all label, such as questions that they wrote, none is missing.
+    labelled = theirs.agent_labelled
     hidden = theirs.agent_hidden or 0
     done: list[Piece] = []
     if theirs.total and labelled:

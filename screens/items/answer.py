@@ -52,9 +52,9 @@ _NO_CONTEXT = "This question has no context from the repository."
 _NOTHING_TO_SCORE = "nothing to score: no answer, reference or comment"
 _NO_CASE = AgentCase(None, (), None)
 _KEEP_REASONS = {
-    "w": "reference answer is wrong",
+    "w": "answer is wrong",
     "i": "several questions in one",
-    "h": "not answerable from the code",
+    "h": "not in the code",
     "c": "issue does answer it",
     "l": "other",
 }

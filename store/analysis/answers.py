@@ -381,7 +381,8 @@ def by_length(group: Group, answers: Sequence[JudgedAnswer]) -> list[Part]:
     for low, high in pairwise([-1.0, *dict.fromkeys(ends)]):
         own = [one for one in scored if low < one.tokens <= high]
         there = sorted(one.tokens for one in own)
-        found.append(_part(group, f"{there[0]:,.0f} to {there[-1]:,.0f}", own))
+        # Lengths are quarters of a token, which tell parts apart that whole tokens do not.
+        found.append(_part(group, f"{there[0]:,g} to {there[-1]:,g}", own))
     return found
 
 

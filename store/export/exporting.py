@@ -84,6 +84,7 @@ class ExportReport:
         unread: Rows of an imported file that were left out, since they cannot be read.
         file: The imported file that was given back; empty for none.
         added: The columns that it has beside its own; none where the rows are estimated.
+        why: How many of those left out there are by why, where the format tells.
     """
 
     destination: str
@@ -112,6 +113,7 @@ class ExportReport:
     unread: int = 0
     file: str = ""
     added: Sequence[str] = ()
+    why: Mapping[str, int] = field(default_factory=dict)
 
 
 def export(
@@ -336,6 +338,7 @@ def export(
         written.unread,
         written.file,
         written.added,
+        written.why,
     )
 
 

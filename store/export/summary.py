@@ -96,7 +96,8 @@ def export_lines(report: ExportReport, hidden: str | None = None) -> Iterator[st
         records = pluralize(report.withdrawn, "record")
         yield f"Left out: {records} of raters who withdrew. The full record has them with --with-withdrawn."
     if report.left_out and form.leaves_out is not None:
-        yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}."
+        why = ", ".join(f"{count:,} {one}" for one, count in report.why.items())
+        yield f"Left out: {pluralize(report.left_out, *form.leaves_out)}{f': {why}' if why else ''}."
     elif report.left_out:
         yield f"Left out: {pluralize(report.left_out, 'item')} without a label of {report.rater}."
     if report.others:

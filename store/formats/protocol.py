@@ -201,6 +201,7 @@ class WriteResult:
         unread: Rows of an imported file that were left out, since they cannot be read.
         file: The imported file that was given back; empty for none.
         added: The columns that it has beside its own.
+        why: How many of those left out there are by why, where the format tells.
     """
 
     records: int
@@ -212,6 +213,7 @@ class WriteResult:
     unread: int = 0
     file: str = ""
     added: Sequence[str] = ()
+    why: Mapping[str, int] = field(default_factory=dict)
 
 
 class Rows(Protocol):

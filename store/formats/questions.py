@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from store.formats.fields import Field, Layout
@@ -147,15 +149,25 @@ def write_questions(export: Export) -> WriteResult:
     revised = export.revised()
     answers = export.answers("answer") if export.rater_id is not None else {}
     mended = export.mended() if export.only_kept else frozenset()
+    left_out = Counter[str]()
+
+    def why_not(item_id: int, said: float | None, record: Mapping[str, Any]) -> str:
+        if said is None:
+            return "not inspected"
+        if said not in (KEPT, MENDED):
+            return "dropped"
+        if said == MENDED and item_id not in mended:
+            return "to be mended and not rewritten"
+        # A question without a reference answer is no pair of both.
+        return "" if record.get("answer") else "without a reference answer"
 
     def records() -> Iterator[Mapping[str, Any] | None]:
         for entry in export.items("answer", chunks=True):
             said = answers.get(entry.item_id, {}).get(KEEP.name)
-            kept = said == KEPT or (said == MENDED and entry.item_id in mended)
             chunks = [*filter(export.wanted, entry.chunks)]
             record = write_question(entry.item, chunks, revised.get(entry.item_id, {}))
-            # A question without a reference answer is no pair of both.
-            if export.only_kept and not (kept and record.get("answer")):
+            if export.only_kept and (why := why_not(entry.item_id, said, record)):
+                left_out[why] += 1
                 yield None
                 continue
             if said is not None:
@@ -163,7 +175,9 @@ def write_questions(export: Export) -> WriteResult:
             yield record
 
     which = " that the rater keeps" if export.only_kept else ""
-    return export.write_lines(records(), "repository_question", f"There are no repository questions{which}.")
+    nothing = f"There are no repository questions{which}."
+    written = export.write_lines(records(), "repository_question", nothing)
+    return replace(written, why=dict(sorted(left_out.items())))
 
 
 QUESTIONS = Format(
@@ -194,8 +208,5 @@ QUESTIONS = Format(
     carries="Repository questions with their context and reference answers.",
     choices=frozenset({"setting", "split", "rater", "policy", "only_kept"}),
     holds=("repository question", "repository questions"),
-    leaves_out=(
-        "question that is not kept, or has no reference answer",
-        "questions that are not kept, or have no reference answer",
-    ),
+    leaves_out=("question", "questions"),
 )

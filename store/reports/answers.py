@@ -29,6 +29,7 @@ from store.analysis.answers import (
 from store.errors import WorkbenchError
 from store.formatting import language_name, pluralize
 from store.json_fields import json_fields
+from store.measures.intervals import LEAST_CLUSTERS
 from store.reports.options import Options
 from store.reports.value import NONE, Cell, Report, Row, Table, counted, filled, number, share
 
@@ -55,6 +56,7 @@ class AnswersReport:
         lengths: By the length of the question (Figure 6).
         experts: The judge against people.
         baseline: The model that others are scored against; None for none.
+        equal: Answers that equal an earlier one to the same question.
     """
 
     judge: str
@@ -69,6 +71,7 @@ class AnswersReport:
     lengths: Sequence[Part]
     experts: Sequence[AgainstExperts]
     baseline: str | None = None
+    equal: int = 0
 
 
 def read_answers(connection: Connection, options: Options) -> AnswersReport:
@@ -108,6 +111,7 @@ def read_answers(connection: Connection, options: Options) -> AnswersReport:
         [part for group, own in overall.items() for part in by_length(group, own)],
         against_experts(found.answers),
         options.baseline,
+        len(found.answers) - len({(one.item_id, one.text) for one in found.answers}),
     )
 
 
@@ -135,6 +139,7 @@ def answers_fields(found: AnswersReport, options: Options) -> dict[str, Any]:
         "answers": found.answers,
         "scored": found.scored,
         "baseline": found.baseline,
+        "equal": found.equal,
         "scores": of_scores((*found.overall, *found.languages)),
         "averages": [
             {"context": context, "language": language or None, **means}
@@ -175,7 +180,15 @@ def answers_report(found: AnswersReport, options: Options) -> Report:
     signatures = sorted({one.signature for one in found.steadiness if one.signature})
     caption = [f"{pluralize(found.answers, 'answer')} · {judged}"]
     caption += [f"other judges, with --rater: {', '.join(others)}"] if others else []
-    caption.append("From 1 to 10, means over questions; 95 % intervals over questions, by bootstrap")
+    caption.append(
+        "From 1 to 10, means over questions; 95 % intervals over questions, by bootstrap, "
+        f"from {LEAST_CLUSTERS} questions on"
+    )
+    if found.equal:
+        caption.append(
+            f"{pluralize(found.equal, 'answer')} equal to another one to the same question: judges are asked "
+            "about both once, but for --no-cache"
+        )
     if found.baseline:
         caption.append(f"PCE: against {found.baseline}, which has 50")
     caption += [f"BLEU: {one}" for one in signatures]
@@ -260,7 +273,8 @@ def _steadiness(some: Sequence[Steadiness]) -> Table:
                 Row((one.group.context, one.group.model, counted(one.n), *cells, number(one.bleu, 1)))
             )
     columns = ("context", "model", "judged again", *SHORT.values(), "BLEU")
-    return Table(columns, tuple(rows), "Judged again, and BLEU (Table VI)", names=2)
+    note = "± is the standard deviation of the scores of an answer, as the root of the mean variance."
+    return Table(columns, tuple(rows), "Judged again, and BLEU (Table VI)", names=2, notes=(note,))
 
 
 def _with_deviation(mean: float | None, deviation: float | None) -> Cell:
@@ -278,7 +292,9 @@ def _parts(some: Sequence[Part], heading: str, title: str) -> Table:
         words = (one.group.context, one.group.model, one.name)
         rows.append(Row((*words, counted(one.n), *cells, number(one.deviation)), drawn))
     columns = ("context", "model", heading, "n", *SHORT.values(), "±")
-    return Table(columns, tuple(rows), title, names=3, drawn="mean of the four, from 1 to 10")
+    note = "The bar is the mean of the four, from 1 to 10, and ± its standard deviation over questions."
+    drawn = "mean of the four, from 1 to 10"
+    return Table(columns, tuple(rows), title, names=3, drawn=drawn, notes=(note,))
 
 
 def _experts(some: Sequence[AgainstExperts]) -> Table:
@@ -295,4 +311,5 @@ def _experts(some: Sequence[AgainstExperts]) -> Table:
         for one in some
     )
     columns = ("dimension", "answers", "judge", "people", "apart", "within 1", "Spearman")
-    return Table(columns, rows, "Judge and people", drawn="share within one point")
+    note = "The bar is the share of answers on which both are at most one point apart."
+    return Table(columns, rows, "Judge and people", drawn="share within one point", notes=(note,))

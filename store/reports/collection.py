@@ -68,7 +68,7 @@ class Collection:
         code: Those with code in their description.
         pull_requests: Pull requests, which are no issues here.
         left_out: How many were left out, by why, in the order in which it was decided.
-        questions: The issues that became questions.
+        collected: The issues that became questions.
         dropped: How many of these were dropped since, by why: by the agents that write them, or by people.
         silent: Sources without reactions.
         without: Why sources gave nothing, by their names: the reason, and what was said.
@@ -82,7 +82,7 @@ class Collection:
     code: int
     pull_requests: int
     left_out: Mapping[str, int]
-    questions: int
+    collected: int
     dropped: Mapping[str, int]
     silent: Sequence[str]
     without: Mapping[str, tuple[str, str]]
@@ -170,6 +170,7 @@ def _languages(connection: Connection) -> list[LanguageQuestions]:
 def collection_fields(found: Collection, options: Options) -> dict[str, Any]:
     """Return the report as JSON-able fields."""
     fields: dict[str, Any] = json_fields(found)
+    fields["questions"] = sum(one.questions for one in found.languages)
     fields["left"] = {why: left for why, _, left in _steps(found)}
     fields["without"] = {name: {"why": why, "said": said} for name, (why, said) in found.without.items()}
     fields["published"] = {
@@ -189,7 +190,7 @@ def collection_report(found: Collection, options: Options) -> Report:
         lines += [
             f"{pluralize(found.issues, 'issue')} looked at in {of}, "
             f"{pluralize(found.pull_requests, 'pull request')} not",
-            f"{found.labelled:,} have a label, {found.named:,} one with feat, bug, fix or error in it; "
+            f"{found.labelled:,} have a label, that of {found.named:,} with feat, bug, fix or error in it; "
             f"{found.code:,} have code",
         ]
     lines += [f"{name} has no reactions: no comment in it is known to be positive" for name in found.silent]

@@ -167,6 +167,14 @@ def test_an_estimate_is_printed_and_nothing_is_recorded(workbench, study, clear)
     assert labels(workbench, study) == [None] * 4
 
 
+def test_an_estimate_needs_no_key(workbench, study, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    command = ("annotate", study, "--model", "openai:any", "--agents", "single")
+    assert workbench(*command, "--estimate", "--json").json()["pairs"] == 4
+    assert workbench(*command).says("No key")
+
+
 def test_without_isolation_only_the_shipped_programs_run(workbench, study, in_folder, monkeypatch):
     monkeypatch.setenv("WORKBENCH_SANDBOX__BWRAP", str(in_folder / "no-bwrap"))
     trace = in_folder / "trace"

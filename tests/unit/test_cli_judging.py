@@ -339,6 +339,7 @@ def test_one_of_several_questions_is_answered_by_its_name(workbench, tmp_path):
         ),
         (("sum/1", "A", "--question", "accuracy"), "It is not asked 'accuracy'."),
         # Where there are answers, these are scored and not the reference.
+        (("q2", "7", "--question", "accuracy"), "'accuracy' is asked of 2 responses."),
         (("q2", "7", "--question", "accuracy"), "answer.accuracy@two%23"),
         (("sum/1", "4", "--question", "keep"), "Use one of: A keep, B unsure, C drop."),
     ],
@@ -370,6 +371,15 @@ def questions(workbench, in_folder):
     (in_folder / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
     assert workbench("import", "study.duckdb", "questions.jsonl").code == 0
     return in_folder / "study.duckdb"
+
+
+def test_the_only_response_need_not_be_named(workbench, questions, in_folder):
+    (in_folder / "answers.jsonl").write_text(
+        json.dumps({"question_id": "q-7", "model": "small", "answer": "There."}), encoding="utf-8"
+    )
+    assert workbench("import", questions, "answers.jsonl").code == 0
+    score = ("judge", questions, "q-7", "8", "--question", "clarity", "--rater", "dana", "--json")
+    assert workbench(*score).json()["question"] == "answer.clarity@small"
 
 
 def test_a_text_is_rewritten_from_a_file(workbench, questions, in_folder):

@@ -128,7 +128,7 @@ def test_issues_become_questions_and_those_without_a_solution_are_dropped(
         workbench("write-questions", study, *WRITE, "--samples", "4").json()["requests"] == told["requests"]
     )
     other = workbench("write-questions", study, *WRITE, "--samples", "1").json()
-    assert (other["job"]["failed"], len(server.requests) - before) == (2, 0)
+    assert (other["job"]["done"], other["job"]["failed"], len(server.requests) - before) == (0, 0, 0)
     assert exported(workbench, study) == found
     # What is dropped is not answered.
     server.script = lambda seen, _: "Oil it."
@@ -149,6 +149,8 @@ def test_what_agents_wrote_is_inspected_first_and_kept_by_a_rater(
     kept = ("--rater", "dana", "--only-kept")
     assert [*exported(workbench, study, *kept)] == [1]
     assert exported(workbench, study, *kept)[1]["annotation"] == {"keep": "keep"}
+    told = workbench("export", study, "kept.jsonl", "--format", "questions", *kept, "--overwrite").out
+    assert "Left out: 3 questions: 1 dropped, 2 to be mended and not rewritten." in told
     # Mended is what a person rewrote; agents' own texts are no mending.
     revise(workbench, study, names[3], "question", "Why is it shut?")
     assert [*exported(workbench, study, *kept)] == [1, 4]

@@ -123,7 +123,7 @@ def annotate_command(
         int | None, typer.Option(min=0, metavar="N", help="Requests that the run may send to models.")
     ] = None,
     budget_pairs: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Pairs that the run may label.")
+        int | None, typer.Option(min=0, metavar="N", help="Items, such as pairs, that the run may work on.")
     ] = None,
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Estimate requests, tokens and cost; asks no service.")
@@ -198,6 +198,8 @@ def annotate_command(
                 f"--repairs asks for one, and {' and '.join(job.asked for job in jobs)} has none.",
                 "Leave --repairs out, or choose --agents full.",
             )
+        if estimate_only:
+            jobs = [replace(job, models=job.models.unasked()) for job in jobs]
         check_models(jobs)
         missing_at = opened.ids.next() if only_missing else None
         sample = choice.take(opened, kind)
@@ -334,7 +336,7 @@ def complete_command(
 
 
 @command
-@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "sample_pairs", "seed"))
+@with_options_of(annotate_command, without=(*_NOT_OF_PAIRS, "only_missing", "sample_pairs", "seed"))
 def write_questions_command(
     *,
     samples: Annotated[
@@ -352,10 +354,12 @@ def write_questions_command(
     """Have agents turn issues into questions: `workbench write-questions WS --model openai:NAME`.
 
     Each gets a reference answer. An issue that makes no question, or has no solution, gets the verdict to
-    drop it. Experts inspect them all.
+    drop it. Experts inspect them all. What another run wrote, or dropped, is left as it is.
     """
     options = {"samples": str(samples)}
-    annotate_command(kind="answer", agents=["write-questions"], options=options, **given)
+    annotate_command(
+        kind="answer", agents=["write-questions"], options=options, only_missing=True, **given
+    )
 
 
 @command
@@ -365,7 +369,9 @@ def answer_command(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="PROVIDER:NAME", help="The model that answers: openai:NAME, anthropic:NAME."
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="Who answers: openai:NAME, anthropic:NAME or scripted:FILE.",
         ),
     ] = None,
     context: Annotated[
@@ -397,7 +403,9 @@ def judge_answers_command(
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="PROVIDER:NAME", help="The model that judges: openai:NAME, anthropic:NAME."
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="Who judges: openai:NAME, anthropic:NAME or scripted:FILE.",
         ),
     ] = None,
     repeats: Annotated[
@@ -606,9 +614,10 @@ def report_facts(report: JobReport, *, blind: bool) -> list[tuple[str, Any]]:
         blind: Leave out labels and assessments, and figures that disclose them.
     """
     from store.formatting import cost, pluralize, tokens
+    from workbench.cli.items import word_of
 
     counts = report.counts
-    labels = ", ".join(f"{count:,} × {value:g}" for value, count in counts.labels.items())
+    labels = ", ".join(f"{count:,} × {word_of(report.kind, value)}" for value, count in counts.labels.items())
     causes = ", ".join(f"{count:,} {cause.replace('_', ' ')}" for cause, count in counts.causes.items())
     return [
         ("agents", report.configuration),

@@ -220,7 +220,7 @@ def _print(rows: Sequence[QueueRow]) -> None:
                 row.kind,
                 row.status.replace("_", " ") + (" ⚑" if row.flagged else ""),
                 _label(row),
-                _number(row.agent_label),
+                None if row.agent_label is None else word_of(row.kind, row.agent_label),
                 phrase_of("path", row.agent_path),
                 row.title.replace("\n", "⏎"),
                 row.detail,
@@ -247,16 +247,17 @@ def find_kind(name: str) -> str:
 
 def _label(row: QueueRow) -> str | None:
     """Return the value that represents an item; before it is judged, how many of its answers are there."""
-    from store.kinds.spec import task_kinds
-
     if row.label is not None and row.answered >= row.required:
-        kind = task_kinds().get(row.kind)
-        return (kind.queue.label_words.get(row.label) if kind is not None else None) or _number(row.label)
+        return word_of(row.kind, row.label)
     return f"{row.answered} of {row.required}" if row.answered else None
 
 
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:g}"
+def word_of(kind: str, value: float) -> str:
+    """Return a label as lists of the command line show it: a number where its kind has no words for them."""
+    from store.kinds.spec import task_kinds
+
+    found = task_kinds().get(kind)
+    return (found.queue.label_words.get(value) if found is not None else None) or f"{value:g}"
 
 
 def _execution_facts(execution: ExecutionView | None) -> dict[str, Any] | None:

@@ -436,7 +436,14 @@ def _question(questions: Sequence[str], asked: str | None, *, hidden: bool) -> s
             "The questions of this item name the models that they are about, which are hidden from you.",
             "Score its answers in the app, where they are called A, B and so on.",
         )
+    if not wanted and asked is not None:
+        # Without the name of a response, where there is only one.
+        wanted = [
+            one for one in questions if asked in (plain := one.partition("@")[0], plain.partition(".")[2])
+        ]
+        known = ", ".join(wanted) or known
     if len(wanted) != 1:
         what = "This item is asked several questions." if asked is None else f"It is not asked {asked!r}."
+        what = f"{asked!r} is asked of {len(wanted)} responses." if asked is not None and wanted else what
         raise UnknownName("Which question?", what, f"Name one with --question: {known}.")
     return wanted[0]

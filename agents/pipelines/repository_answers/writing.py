@@ -92,7 +92,7 @@ class Writing:
                 "Written by another run",
                 f"The question and answer of {item.external_id} are of a run with another model, prompt or "
                 "setting.",
-                "Write in a copy of the workspace (workbench copy), or as that run did.",
+                "It stays as it is. To compare writers, write in a copy: workbench copy WORKSPACE NEW",
             )
         if issue is None:
             raise WorkbenchError(
