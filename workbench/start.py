@@ -23,7 +23,7 @@ COMMANDS = (
     *("sandbox", "copy", "merge"),
     *("judge", "revise", "adjudicate", "rule"),
     *("study", "packet", "compare"),
-    *("report", "evaluate", "measure"),
+    *("report", "finetune", "evaluate", "measure"),
     *("demo", "doctor", "recover"),
 )
 

@@ -160,6 +160,16 @@ class LocalEncoder:
                 model.max_seq_length = min(model.max_seq_length or self._longest, self._longest)
             return model
 
+    @property
+    def loaded(self) -> Any:
+        """The model, a SentenceTransformer, which is loaded if need be; to be trained."""
+        return self._model
+
+    @property
+    def prompts(self) -> Mapping[Role, str]:
+        """What stands before queries and codes."""
+        return self._prompts
+
     def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:
         """Return the vectors of texts; see `Encoder`."""
         import numpy
@@ -175,6 +185,13 @@ class LocalEncoder:
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
+        return Encoded(numpy.asarray(vectors, dtype=numpy.float32), self.too_long(texts, role))
+
+    def too_long(self, texts: Sequence[str], role: Role) -> Array:
+        """Return which texts are longer than the model reads, as booleans."""
+        import numpy
+
+        prompt, model = self._prompts[role], self._model
         truncated = numpy.zeros(len(texts), dtype=bool)
         if longest := model.max_seq_length:
             # A token is a byte or more, so a short text cannot be too long.
@@ -182,7 +199,7 @@ class LocalEncoder:
             if long:
                 ids = model.tokenizer([prompt + texts[place] for place in long], verbose=False)["input_ids"]
                 truncated[long] = [len(one) > longest for one in ids]
-        return Encoded(numpy.asarray(vectors, dtype=numpy.float32), truncated)
+        return truncated
 
 
 def open_encoders(

@@ -59,6 +59,7 @@ from store.reports.retrieval import (
 )
 from store.reports.spec import Choice, Choices, ReportSpec
 from store.reports.times import read_times, times_of
+from store.reports.training import read_training, training_fields, training_report
 from store.splits.splits import list_splits
 
 if TYPE_CHECKING:
@@ -361,6 +362,17 @@ OURS = (
         collection_fields,
         source="Table I and Figure 4 of CoReQA",
         kind="answer",
+    ),
+    ReportSpec(
+        "training",
+        "Training",
+        "what corpora are worth to train on",
+        read_training,
+        training_report,
+        training_fields,
+        options=("bootstrap", "seed"),
+        source="Table III of CoSQA+",
+        kind="pair",
     ),
     ReportSpec(
         "answers",

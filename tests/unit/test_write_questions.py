@@ -149,7 +149,7 @@ def test_what_agents_wrote_is_inspected_first_and_kept_by_a_rater(
     kept = ("--rater", "dana", "--only-kept")
     assert [*exported(workbench, study, *kept)] == [1]
     assert exported(workbench, study, *kept)[1]["annotation"] == {"keep": "keep"}
-    told = workbench("export", study, "kept.jsonl", "--format", "questions", *kept, "--overwrite").out
+    told = workbench("export", study, study.with_suffix(".kept"), "--format", "questions", *kept, "--overwrite").out
     assert "Left out: 3 questions: 1 dropped, 2 to be mended and not rewritten." in told
     # Mended is what a person rewrote; agents' own texts are no mending.
     revise(workbench, study, names[3], "question", "Why is it shut?")

@@ -357,9 +357,7 @@ def write_questions_command(
     drop it. Experts inspect them all. What another run wrote, or dropped, is left as it is.
     """
     options = {"samples": str(samples)}
-    annotate_command(
-        kind="answer", agents=["write-questions"], options=options, only_missing=True, **given
-    )
+    annotate_command(kind="answer", agents=["write-questions"], options=options, only_missing=True, **given)
 
 
 @command

@@ -294,8 +294,8 @@ def _question_lines(found: QuestionContextRetrieved, workspace: Path) -> list[st
     ]
     if found.recall is not None:
         lines.append(
-            f"  reference answers that name files of the repository: {found.with_files:,}; for {found.hits:,} "
-            f"of them a chunk is from one of these files, recall {found.recall:.3f}"
+            f"  reference answers that name files of the repository: {found.with_files:,}; for "
+            f"{found.hits:,} a chunk is from one of these files, recall {found.recall:.3f}"
         )
     lines += [f"  without: {count:,}, {why}" for why, count in sorted(found.left_out.items())]
     return [*lines, *_missing(found.missing), *_read_it(found, workspace)]

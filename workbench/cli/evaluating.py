@@ -190,7 +190,7 @@ def evaluate_retrieval(
         folder = source
         if not source.is_dir():
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "beir"
-            _export(
+            export_benchmark(
                 source,
                 folder,
                 rater=rater,
@@ -381,19 +381,31 @@ def _delete(source: Path, methods: list[str], config: Path | None) -> Answer:
     )
 
 
-def _export(
+def export_benchmark(
     source: Path,
     folder: Path,
     *,
-    rater: str | None,
-    policy: str | None,
-    question: str | None,
-    split: str | None,
-    part: str | None,
-    config: Path | None,
-    adds: bool,
+    rater: str | None = None,
+    policy: str | None = None,
+    question: str | None = None,
+    split: str | None = None,
+    part: str | None = None,
+    config: Path | None = None,
+    adds: bool = False,
 ) -> None:
-    """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder."""
+    """Write the labelled pairs of a workspace, and all of its codes, as a BEIR folder.
+
+    Args:
+        source: The workspace.
+        folder: The folder, which is not there yet.
+        rater: Whose labels are true; see `store.rankings.labels.LabelSource`.
+        policy: What makes one label of several.
+        question: The question of the labels.
+        split: Only the items of this split, with its stored labels.
+        part: Only this part of it.
+        config: The configuration file.
+        adds: Whether items will be added to the workspace.
+    """
     from store.export.exporting import export
     from store.policy.refusal import refuse_packet
     from store.rankings.labels import LabelSource

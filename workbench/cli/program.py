@@ -37,6 +37,7 @@ from workbench.cli import (
     splitting,
     sql,
     studying,
+    training,
     viewing,
 )
 from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
@@ -190,6 +191,7 @@ COMMANDS: dict[str, tuple[tuple[str, Callable[..., None], str], ...]] = {
     ),
     "Measures": (
         ("report", reporting.report_command, "Print progress, agreement or the agents' figures."),
+        ("finetune", training.finetune_command, "Train an encoder on labelled pairs."),
         ("evaluate", evaluating.evaluate_command, "Measure methods that find codes for queries."),
         ("measure", measuring.measure_command, "Compute measures of files, without a workspace."),
     ),
