@@ -128,7 +128,8 @@ def _questions(entry: ItemDetails, case: AgentCase | None) -> Iterator[QuestionP
             KEEP,
             QuestionTarget(entry.question_ids[KEEP.name]),
             claim=None if verdict is None else _kept(verdict),
-            pane="issue",
+            # The issue of a question that agents dropped stands in the subject's place.
+            pane="issue" if entry.fields["reference"] else "",
             unclaimed="blind: the agents' label is not shown" if entry.blind else "",
             reasons=_KEEP_REASONS,
         )

@@ -219,6 +219,9 @@ class JudgingController:
         if item.current.nothing:
             self._shared.show_message(f"Not recorded: {item.current.nothing}.", alarm=True)
             return
+        if item.last_answer not in (None, item.current):
+            self._say_nothing_more(item, "Not recorded: ")
+            return
         if missing := self._shared.missing_in_label(item, value):
             self._shared.show_message(f"Not recorded: {missing}. Press again to label without.", alarm=True)
             return
@@ -268,6 +271,9 @@ class JudgingController:
         """
         item, (cited, _) = self._shared.item, self._shows.evidence()
         if item is None or self.builder is None:
+            return
+        if item.last_answer is not None:
+            self._say_nothing_more(item, "Not recorded: ")
             return
         action = self.builder.scores(item, values, self._shared.guard.watch, cited)
         self.record(action)
@@ -386,8 +392,19 @@ class JudgingController:
         if not item.has_several:
             self._shared.show_message("This item is asked one question.")
             return
+        if item.current == item.last_answer:
+            self._say_nothing_more(item)
+            return
         self._shared.show_message("")
         self._shows.ask_question((item.at + step) % len(item.questions))
+
+    def _say_nothing_more(self, item: ItemView, before: str = "") -> None:
+        """Say that an answer ended the item, such as "drop"."""
+        last = item.last_answer
+        if last is not None and (label := item.label_of(last)) is not None:
+            word = last.word(label.value, label.reason)
+            message = f"{before}{last.title} is {word}, so nothing more is asked. · {self._undo_hint}"
+            self._shared.show_message(message, alarm=bool(before))
 
     # -- reasons --------------------------------------------------------------------------------------
 

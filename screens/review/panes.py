@@ -481,7 +481,8 @@ class PaneController:
     def show_question_pane(self, view: ItemView) -> None:
         """Bring the pane into view that the question is about; a reader who is in the subject stays there."""
         pane = view.current.pane
-        if pane == SUBJECT or pane not in self.by_id:
+        # A pane of an earlier item may be there, with that item's text.
+        if pane not in self.by_id or all(part.id != pane for part in view.case):
             return
         self.preferred = pane
         if self.active != SUBJECT or self.narrow:

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Float, Select, cast, func, select, text, t
 
 from store.errors import UnknownName
 from store.formatting import pluralize
+from store.kinds.answer import ANSWER, KEEP
 from store.kinds.comparison import (
     COMPARISON,
     MUCH_BETTER,
@@ -27,6 +28,7 @@ from store.measures.rating_table import RatingTable
 from store.policy.scope import ADJUDICATE, FIRST_PHASES, REVIEW, RunRef
 from store.queries.current import all_values, first_values, on_label, ruling_values
 from store.queries.questions import refs_with_text
+from store.queries.repository_answers import dropped_questions
 from store.queries.studies import find_study
 from store.record.response_names import ResponseName
 from store.tables.columns import table_of
@@ -299,6 +301,9 @@ def question_labels(
         # Most raters labelled the same units.
         if not numpy.array_equal(one.units, units):
             units = numpy.union1d(units, one.units)
+    if kind == ANSWER and spec != KEEP and len(units):
+        dropped = _columns(connection, dropped_questions())["item_id"]
+        units = units[~numpy.isin(_items_of(connection, units), dropped)]
     alike = numpy.empty(0, numpy.int64)
     if kind.two_sided:
         alike = numpy.intersect1d(_columns(connection, equal_texts())["item_id"], units)

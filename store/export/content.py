@@ -417,6 +417,15 @@ class WorkspaceContent:
         """Return the items of which a person wrote a current text."""
         return mended_by_people(self.cursor)
 
+    def claimed(self, question: str) -> AbstractSet[int]:
+        """Return the items for which agents gave a verdict on a question."""
+        rows = self.cursor.execute(
+            "SELECT DISTINCT v.item_id FROM verdict v JOIN question q ON q.id = v.question_id "
+            "WHERE q.name = ? AND v.response_ref_id IS NULL",
+            [question],
+        )
+        return {item_id for (item_id,) in rows.fetchall()}
+
     def wanted(self, made: Entity) -> bool:
         """Return whether something is of the setting that is wanted."""
         return self.setting is None or made.fields["setting"] == self.setting

@@ -387,6 +387,10 @@ class Export(Protocol):
         """Return the items of which a person wrote a current text."""
         ...
 
+    def claimed(self, question: str) -> AbstractSet[int]:
+        """Return the items for which agents gave a verdict on a question."""
+        ...
+
     def wanted(self, made: Entity) -> bool:
         """Return whether something is of the setting that is wanted."""
         ...

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from store.errors import ExportFailed
 from store.formats.fields import Field, Layout
 from store.formats.protocol import JSON, Entity, Export, FileContext, Format, WriteResult
 from store.formats.record_reader import RecordReader, put_back
@@ -149,11 +150,12 @@ def write_questions(export: Export) -> WriteResult:
     revised = export.revised()
     answers = export.answers("answer") if export.rater_id is not None else {}
     mended = export.mended() if export.only_kept else frozenset()
+    written_by_agents = export.claimed(KEEP.name) if export.only_kept else frozenset()
     left_out = Counter[str]()
 
     def why_not(item_id: int, said: float | None, record: Mapping[str, Any]) -> str:
         if said is None:
-            return "not inspected"
+            return "not inspected" if item_id in written_by_agents else "not written by agents"
         if said not in (KEPT, MENDED):
             return "dropped"
         if said == MENDED and item_id not in mended:
@@ -176,7 +178,13 @@ def write_questions(export: Export) -> WriteResult:
 
     which = " that the rater keeps" if export.only_kept else ""
     nothing = f"There are no repository questions{which}."
-    written = export.write_lines(records(), "repository_question", nothing)
+    try:
+        written = export.write_lines(records(), "repository_question", nothing)
+    except ExportFailed as error:
+        if error.message != nothing or not left_out:
+            raise
+        why = ", ".join(f"{count:,} {one}" for one, count in sorted(left_out.items()))
+        raise ExportFailed(error.title, f"Every question was left out: {why}.", error.hint) from error
     return replace(written, why=dict(sorted(left_out.items())))
 
 

@@ -174,17 +174,23 @@ def count_reopened_questions(cursor: duckdb.DuckDBPyConnection) -> int:
     )
     if cursor.execute(f"{first} LIMIT 1").fetchone() is None:
         return 0
-    names = [spec.name for kind in task_kinds().values() for spec in kind.questions if spec.of_responses]
+    specs = [spec for kind in task_kinds().values() for spec in kind.questions]
+    names = [spec.name for spec in specs if spec.of_responses]
+    lasts = {spec.name: spec.last_value for spec in specs if spec.last_value is not None}
     row = cursor.execute(
         f"""
         SELECT count(DISTINCT item_id) FROM (
-            SELECT item_id, arg_max_null(value, id) AS value FROM judgment
-            WHERE phase = $phase AND response_ref_id IS NULL AND item_id IN ({first})
-                AND question_id IN (SELECT id FROM question WHERE name IN (SELECT unnest($names::VARCHAR[])))
-            GROUP BY item_id, question_id, rater_id, assignment_id
-        ) WHERE value IS NOT NULL
+            SELECT item_id, bool_or(value IS NOT NULL AND scored) AS judged, bool_or(value = last) AS ended
+            FROM (
+                SELECT j.item_id, j.rater_id, j.assignment_id, list_contains($names, q.name) AS scored,
+                    $lasts[list_position($ends, q.name)] AS last, arg_max_null(j.value, j.id) AS value
+                FROM judgment j JOIN question q ON q.id = j.question_id
+                WHERE j.phase = $phase AND j.response_ref_id IS NULL AND j.item_id IN ({first})
+                GROUP BY ALL
+            ) GROUP BY item_id, rater_id, assignment_id
+        ) WHERE judged AND ended IS NOT TRUE
         """,
-        {"phase": REVIEW, "names": names},
+        {"phase": REVIEW, "names": names, "ends": [*lasts], "lasts": [*lasts.values()]},
     ).fetchone()
     return int(row[0]) if row else 0
 

@@ -126,10 +126,11 @@ def required_count(
 def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Subquery:
     """Return how many of the questions have a value, with what these values say.
 
-    Its columns are item_id, answered, latest, value, reason, shown_as and ended. Items without any value are
-    left out. `latest` is when the latest of these values was recorded; `value` is that of the question whose
-    value queues show. `reason` and `shown_as` are those of the value where an item is asked one question.
-    `ended` is whether one of them is such that nothing more is asked.
+    Where one is such that nothing more is asked, it alone counts. The columns are item_id, answered, latest,
+    value, reason, shown_as and ended. Items without any value are left out. `latest` is when the latest of
+    these values was recorded; `value` is that of the question whose value queues show. `reason` and
+    `shown_as` are those of the value where an item is asked one question. `ended` is whether nothing more is
+    asked.
 
     Args:
         scope: Whose answers, in which sitting or phase.
@@ -172,7 +173,7 @@ def answered_count(scope: Scope, item_ids: Collection[int] | None = None) -> Sub
     return (
         select(
             both.c.item_id,
-            func.sum(both.c.answered).label("answered"),
+            case((func.max(both.c.ended), 1), else_=func.sum(both.c.answered)).label("answered"),
             func.max(both.c.latest).label("latest"),
             *(func.max(both.c[name]).label(name) for name in ("value", "reason", "shown_as", "ended")),
         )
@@ -262,6 +263,17 @@ def is_asked_of_item(connection: Connection, spec: QuestionSpec, item_id: int, s
     if spec.of_responses or not spec.only_claimed:
         return not spec.of_responses
     return connection.execute(_claimed(spec, scope, [item_id])).first() is not None
+
+
+def last_answered(connection: Connection, kind: TaskKind, item_id: int, scope: Scope) -> QuestionSpec | None:
+    """Return the question whose answer by the rater is such that nothing more is asked of an item."""
+    for spec in kind.questions:
+        if spec.last_value is None or not is_asked_of_item(connection, spec, item_id, scope):
+            continue
+        given = own_values(scope, [item_id], [spec.name])
+        if connection.execute(select(given.c.value).where(given.c.value == spec.last_value)).first():
+            return spec
+    return None
 
 
 def scored_measures(

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, Subquery, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, func, or_, select
 
-from store.kinds.answer import DROPPED, KEEP
+from store.kinds.answer import ANSWER, DROPPED, KEEP
 from store.policy.scope import RunRef
 from store.queries.current import first_values, ruling_values
 from store.record.response_names import ResponseName
@@ -235,6 +235,12 @@ def dropped_questions() -> Select[Any]:
     """Select `item_id` of the questions that are dropped."""
     inspected = inspections().subquery("inspected")
     return select(inspected.c.item_id).where(inspected.c.dropped)
+
+
+def of_no_dropped(question: ColumnElement[str], item_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a label is not a score of a question that is dropped."""
+    scored = [spec.name for spec in ANSWER.questions if spec != KEEP]
+    return or_(question.not_in(scored), item_id.not_in(dropped_questions()))
 
 
 def writing_run(connection: Connection, item_id: int) -> RunRef | None:

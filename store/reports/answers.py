@@ -293,8 +293,8 @@ def _parts(some: Sequence[Part], heading: str, title: str) -> Table:
         rows.append(Row((*words, counted(one.n), *cells, number(one.deviation)), drawn))
     columns = ("context", "model", heading, "n", *SHORT.values(), "±")
     note = "The bar is the mean of the four, from 1 to 10, and ± its standard deviation over questions."
-    drawn = "mean of the four, from 1 to 10"
-    return Table(columns, tuple(rows), title, names=3, drawn=drawn, notes=(note,))
+    what = "mean of the four, from 1 to 10"
+    return Table(columns, tuple(rows), title, names=3, drawn=what, notes=(note,))
 
 
 def _experts(some: Sequence[AgainstExperts]) -> Table:

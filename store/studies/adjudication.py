@@ -28,6 +28,7 @@ from store.queries.current import all_values, current_verdicts, first_values, no
 from store.queries.executions import load_executions
 from store.queries.item import item_access
 from store.queries.questions import refs_with_text
+from store.queries.repository_answers import of_no_dropped
 from store.queries.responses import letter, load_responses, summarize_scores
 from store.queries.sent_back import sent_back
 from store.queries.shown_ids import shown_id
@@ -428,6 +429,7 @@ def _counted(adjudication: Adjudication, study: int | None, only: Collection[int
             rater.c.kind != "agent",
             labels.c.origin != "ruling",
             not_withdrawn(labels),
+            of_no_dropped(question.c.name, labels.c.item_id),
             # Labels of deleted responses, and of items that got responses since, are left out.
             or_(
                 labels.c.response_ref_id.in_(select(refs.c.id)),

@@ -80,7 +80,7 @@ async def test_what_is_dropped_is_asked_nothing_more(workspace: Workspace) -> No
         await painted(pilot, 2)
         assert said(app).startswith("● keep: 3 drop · overrides ◆")
         workspace.lane.drain(10)
-        assert counted() == (2, 1, "judged")
+        assert counted() == (1, 1, "judged")
         with workspace.reading() as connection:
             now = progress(connection, own)
         assert (now.judged, now.left, now.today) == (1, now.total - 1, 1)
@@ -89,9 +89,28 @@ async def test_what_is_dropped_is_asked_nothing_more(workspace: Workspace) -> No
         await painted(pilot, 1)
         assert "[● 3 drop▲]" in line_of(app, ClaimLine)
         assert "Keep, mend or drop" in text_of(app, "guideline").partition("\n")[0]
-        await press(pilot, "u")
+        await press(pilot, "t", "S", *"7777", "enter")
+        assert "keep is 3 drop, so nothing more is asked" in said(app)
+        workspace.lane.drain(10)
+        assert counted() == (1, 1, "judged")
+        await press(pilot, "escape", "u")
         workspace.lane.drain(10)
         assert counted() == (2, 5, "open")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (170, 40)])
+async def test_what_agents_dropped_is_judged_by_its_own_issue(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    app = review_app(workspace, at=2)
+    async with app.run_test(size=size) as pilot:
+        await painted(pilot, 3)
+        assert "Slack water lasts too long" in screen_text(app)
+        await press(pilot, "n")
+        await painted(pilot, 4)
+        assert ("[Issue]" if size[0] == 80 else "[Context]") in line_of(app, CaseTabs)
+        assert "Slack water lasts too long" not in screen_text(app)
+        assert "in Danish" in text_of(app, SUBJECT)
 
 
 async def test_a_blind_rater_is_asked_and_sees_no_verdict_and_no_step(workspace: Workspace) -> None:

@@ -149,8 +149,14 @@ def test_what_agents_wrote_is_inspected_first_and_kept_by_a_rater(
     kept = ("--rater", "dana", "--only-kept")
     assert [*exported(workbench, study, *kept)] == [1]
     assert exported(workbench, study, *kept)[1]["annotation"] == {"keep": "keep"}
-    told = workbench("export", study, study.with_suffix(".kept"), "--format", "questions", *kept, "--overwrite").out
+    told = workbench(
+        "export", study, study.with_suffix(".kept"), "--format", "questions", *kept, "--overwrite"
+    ).out
     assert "Left out: 3 questions: 1 dropped, 2 to be mended and not rewritten." in told
+    assert workbench("judge", study, names[0], "drop", "--question", "keep", "--rater", "eve").code == 0
+    kept_by_eve = ("--format", "questions", "--only-kept", "--rater", "eve")
+    none = workbench("export", study, study.with_suffix(".none"), *kept_by_eve)
+    assert none.says("Every question was left out: 1 dropped, 3 not inspected.")
     # Mended is what a person rewrote; agents' own texts are no mending.
     revise(workbench, study, names[3], "question", "Why is it shut?")
     assert [*exported(workbench, study, *kept)] == [1, 4]
@@ -273,3 +279,42 @@ def test_long_issues_are_shortened_and_helpful_comments_stay() -> None:
     assert text.endswith(f"{'z' * half}\n[{half:,} more characters]\n\n[1 more comment]")
     assert "participant 3, 2 positive reactions:\nzzz" in text
     assert as_text(GivenIssue("t", "", (), [])) == "none"
+
+
+def test_what_is_dropped_is_in_no_agreement_and_no_dispute(
+    workbench: Any, study: Path, server: LoopbackModels, tmp_path: Path
+) -> None:
+    workbench("write-questions", study, *WRITE)
+    first, *_ = (one["item"] for one in workbench("items", study, "--json").json()["items"])
+    for rater, value in (("ana", "8"), ("ben", "3")):
+        scored = ("judge", study, first, value, "--question", "accuracy", "--rater", rater)
+        assert workbench(*scored).code == 0
+    agreement = (
+        "report",
+        study,
+        "agreement",
+        "--question",
+        "answer.accuracy",
+        "--raters",
+        "ana,ben",
+        "--json",
+    )
+    assert workbench(*agreement).json()["units"] == 1
+    disputes = ("adjudicate", study, "--rater", "eve", "--json")
+    assert [one["question"] for one in workbench(*disputes).json()["items"]] == ["answer.accuracy"]
+    for rater, said in (("ana", "keep"), ("ben", "drop")):
+        assert workbench("judge", study, first, said, "--question", "keep", "--rater", rater).code == 0
+    told = workbench("judge", study, first, "9", "--question", "clarity", "--rater", "ben")
+    assert told.says("has '3 drop' for keep, which ends it. Change that first: --question keep")
+    assert workbench(*agreement).json()["units"] == 0
+    assert [one["question"] for one in workbench(*disputes).json()["items"]] == ["answer.keep"]
+    (row,) = (
+        one
+        for one in workbench("items", study, "--rater", "ben", "--json").json()["items"]
+        if one["answered"]
+    )
+    assert (row["answered"], row["required"], row["status"]) == (1, 1, "judged")
+    # First answers open what was judged by its reference, and not what was dropped.
+    answer = {"question_id": first, "model": "small", "answer": "There."}
+    (tmp_path / "answers.jsonl").write_text(json.dumps(answer), encoding="utf-8")
+    assert "Open again" not in workbench("import", study, tmp_path / "answers.jsonl").out

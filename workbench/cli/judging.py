@@ -310,7 +310,7 @@ def _judgment(
     from store.kinds.spec import task_kinds
     from store.queries.expert_runs import own_run
     from store.queries.item import item_access, load_item
-    from store.queries.questions import item_questions, kind_name
+    from store.queries.questions import item_questions, kind_name, last_answered
     from store.queries.shown_ids import shown_name
     from store.queries.shown_texts import protocol_of
     from store.record.actions import new_record
@@ -344,6 +344,13 @@ def _judgment(
         }
         name = _question(list(questions), line.question, hidden=access.hides_models)
         question, response_ref_id = questions[name]
+        last = last_answered(connection, kind, number, scope)
+        if last is not None and question != last:
+            raise JudgmentRefused(
+                "Nothing more is asked",
+                f"{shown} has {last.scale.word(last.last_value or 0)!r} for {last.title}, which ends it.",
+                f"Change that first: --question {last.title}",
+            )
         shown_as, reason = "", WITHOUT_TEST if access.tests == "own" and execution is None else ""
         if kind.two_sided:
             protocol = protocol_of(connection, scope)
