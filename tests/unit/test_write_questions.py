@@ -315,6 +315,7 @@ def test_what_is_dropped_is_in_no_agreement_and_no_dispute(
     )
     assert (row["answered"], row["required"], row["status"]) == (1, 1, "judged")
     # First answers open what was judged by its reference, and not what was dropped.
+    assert workbench("judge", study, first, "drop", "--question", "keep", "--rater", "ana").code == 0
     answer = {"question_id": first, "model": "small", "answer": "There."}
     (tmp_path / "answers.jsonl").write_text(json.dumps(answer), encoding="utf-8")
     assert "Open again" not in workbench("import", study, tmp_path / "answers.jsonl").out
