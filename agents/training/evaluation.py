@@ -175,6 +175,7 @@ class _Evaluating:
         request = self._request
         names = [shown_name(model) for model in request.models]
         refuse_twice(names)
+        self._control.result = TrainingEvaluated([], [], "", [], 0, 0, 0, 0, request.seeds, "")
         test, found = self._read(names, report)
         kept = self._control.kept
         if kept and kept["digest"] == found.digest and list(kept["queries"]) == list(found.queries):

@@ -128,9 +128,16 @@ def _refuse_shared(part: Benchmark, test: Benchmark) -> None:
         )
 
 
+@dataclass(slots=True)
+class FineTuned:
+    """What came of a training so far: nothing until the model is whole."""
+
+    trained: Trained | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FineTuning:
-    """The training of an encoder (`agents.jobs.work.Work`); its result is a `Trained`."""
+    """The training of an encoder (`agents.jobs.work.Work`); its result is a `FineTuned`."""
 
     request: FineTuningRequest
     settings: WorkSettings
@@ -156,9 +163,9 @@ class FineTuning:
             Halted: It was stopped; its checkpoints are kept.
             WorkbenchError: The data or the model cannot be used, or the model not be saved.
         """
+        control.result = result = FineTuned()
         async with held(control.limits.gpu, control.gate):
-            found = await aside(control, partial(fine_tune, self.request, self.settings))
-        control.result = found
+            result.trained = found = await aside(control, partial(fine_tune, self.request, self.settings))
         return f"{Path(self.request.output).name}: {sentence(found)}"
 
 

@@ -15,8 +15,10 @@ from xml.etree import ElementTree
 
 import duckdb
 import pytest
+import tiny_models
 import typer.main
 from construction_projects import write_project
+from learnable import learnable, write_beir
 
 from screens.reports.drawing import draw, plain
 from store.analysis.agreement import rater_agreement
@@ -36,6 +38,7 @@ NAMES = (
         "figure-4",
         "figure-7",
         "retrieval",
+        "training",
         "completion",
         "construction",
         "collection",
@@ -55,14 +58,20 @@ NEEDS = {"raters": ("--study", "pilot"), "retrieval": ("--rater", "sample-ana")}
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's workspace, in which two methods have ranked the codes, and tasks were constructed."""
+    """The demo's workspace, with rankings of two methods, constructed tasks and an evaluation of training."""
     path: Path = tmp_path_factory.mktemp("every") / "demo.duckdb"
     project = write_project(path.parent / "till-shop", "python")
+    corpus = write_beir(path.parent / "corpus", learnable({"train": 20, "test": 10}))
+    model = tiny_models.bert(path.parent / "tiny")
     run = typer.main.get_command(program)
     for arguments in (
         ("demo", "--headless", "--at", path),
         ("evaluate", "retrieval", path, "--methods", "bm25,bow", "--rater", "sample-ana"),
         ("construct", path, project, "--language", "python"),
+        (
+            *("evaluate", "training", "--models", model, "--train", corpus, "--test", corpus),
+            *("--epochs", "1", "--seeds", "2", "--into", path),
+        ),
     ):
         run.main([str(word) for word in arguments], standalone_mode=False)
     return path

@@ -118,9 +118,11 @@ def finetune_command(
             opened = stack.enter_context(session(sources[0], loaded, Shows.OTHERS, "A training uses"))
         else:
             opened = stack.enter_context(workspace_for_a_while())
-        found, code, notes = carried_out(opened, work, "training")
+        result, code, notes = carried_out(opened, work, "training")
+    found = result.trained
     if found is None:
-        return Answer({"output": place, "stopped": True}, code=code, notes=[*notes, *_GO_ON])
+        stopped = "Stopped. The same command goes on from the last checkpoint."
+        return Answer({"output": place, "trained": None}, code=code, notes=[stopped])
     left = [f"{found.unused:,} pairs were in no batch"] if found.unused else []
     left += (
         [f"{found.drawn:,} pairs have no labelled non-match, and a code of another query"]
@@ -139,9 +141,6 @@ def finetune_command(
         code=code,
         notes=notes,
     )
-
-
-_GO_ON = ("The same command goes on from the last checkpoint.",)
 
 
 @evaluate_commands.command("training", short_help="Measure what a corpus is worth to train on.")
@@ -249,8 +248,8 @@ def evaluate_training(
         work = TrainingEvaluation(request, work_settings(loaded))
         opened = stack.enter_context(workspace_for_a_while() if into is None else adding_to(into, loaded))
         found, code, notes = carried_out(opened, work, "training", bool)
-    if found is None or not found.rows:
-        return Answer({"stopped": True}, code=code, notes=notes)
+    if not found.rows:
+        return Answer({"scores": []}, code=code, notes=notes)
     options = Options(bootstrap=bootstrap)
     done = trainings(asdict(found), options.resampling)
     return Answer(
