@@ -196,7 +196,9 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
     }
     same = {**card, "digest": data.digest, "settings": asdict(request.settings)}
     if output.exists():
-        return _trained_before(output, same)
+        before = _trained_before(output, same)
+        shutil.rmtree(request.folder, ignore_errors=True)
+        return before
     if request.model.startswith(API_PREFIX):
         raise WorkbenchError(
             "Not trained here",

@@ -12,8 +12,11 @@ import pytest
 import tiny_models
 from learnable import learnable, write_beir
 
+import agents.training.evaluation
 from agents.training.csn99 import csn99, read_annotations
-from store.errors import ImportFailed
+from agents.training.training import Trained
+from agents.training.work import FineTuningRequest
+from store.errors import ImportFailed, WorkbenchError
 
 FAST = ("--epochs", "2", "--batch", "8", "--rate", "0.001")
 
@@ -64,6 +67,7 @@ def test_a_workspace_needs_a_split_and_keeps_the_work(workbench: Any, tmp_path: 
     assert told["pairs"] == next(one["labels"]["1"] for one in split["parts"] if one["part"] == "train")
     assert told["drawn"] == 0
     assert json.loads((out / "training.json").read_text())["data"] == "ws@v1, part train"
+    assert workbench(*asked, "--split", "v1", "--json").json() == told
     assert not (tmp_path / "out.training").exists()
 
 
@@ -112,6 +116,30 @@ def test_corpora_are_compared_on_a_third(workbench: Any, tmp_path: Path, model: 
     shown = workbench("report", study, "training").out
     assert "Trained on (Table III)" in shown
     assert f"left out: {told['left_out']} queries near one of a training" in shown
+
+
+def test_an_evaluation_goes_on_with_the_trainings_that_are_not_done(
+    workbench: Any, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, asked = tmp_path / "ws.duckdb", list[str]()
+    pairs = labelled(tmp_path / "pairs.csv", {"a": 40})
+    train = agents.training.evaluation.fine_tune
+
+    def ending(request: FineTuningRequest, *given: Any) -> Trained:
+        asked.append(Path(request.output).name)
+        if len(asked) == 3:
+            raise WorkbenchError("Ended", "The machine was switched off.")
+        return train(request, *given)
+
+    monkeypatch.setattr(agents.training.evaluation, "fine_tune", ending)
+    command = (
+        *("evaluate", "training", "--models", model, "--train", pairs, "--test", pairs, "--seeds", "3"),
+        *(*FAST, "--into", study, "--output", tmp_path / "models"),
+    )
+    workbench(*command)
+    assert workbench(*command, "--json").json()["scores"][1]["seeds"] == 3
+    assert asked == [f"tiny-pairs-{seed}" for seed in (0, 1, 2, 2)]
+    assert {one.name for one in (tmp_path / "models").iterdir()} == {"corpora", *asked}
 
 
 def test_what_cannot_be_compared_is_refused(workbench: Any, tmp_path: Path, model: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
@@ -21,7 +21,7 @@ from workbench.cli.ranking import Resamples
 from workbench.cli.searching import adding_to, carried_out, workspace_for_a_while
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 _WORKSPACE = b"DUCK"
@@ -104,14 +104,8 @@ def finetune_command(
     place = output.expanduser().absolute()
     asked = TrainingSettings(epochs, batch, rate, seed, negatives.value)
     with ExitStack() as stack:
-        folder, name, titles = _benchmark(sources, split, seed, config, stack)
-        if len(sources) > 1 or not sources[0].is_dir():
-            # Kept beside the checkpoints, so that a work of the Jobs screen can go on with it.
-            kept = checkpoints_of(place) / "data"
-            shutil.rmtree(kept, ignore_errors=True)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(folder, kept)
-            folder = kept
+        # Kept beside the checkpoints, so that the Jobs screen can go on with it.
+        folder, name, titles = _benchmark(sources, split, config, checkpoints_of(place) / "data")
         request = FineTuningRequest(str(folder), name, model, str(place), part, asked, titles)
         work = FineTuning(request, work_settings(loaded))
         if _is_workspace(sources[0]):
@@ -218,30 +212,31 @@ def evaluate_training(
         )
     asked = TrainingSettings(epochs, batch, rate, 0, negatives.value)
     with ExitStack() as stack:
-        corpora = []
-        for one in names:
-            path, split = _at_split(one)
-            folder, called, titles = _benchmark([path], split, 0, config, stack)
-            corpora.append(Corpus(called, str(folder), titles))
-        if twice := next(
-            (one.name for one in corpora if [each.name for each in corpora].count(one.name) > 1), ""
-        ):
+        kept = "" if output is None else str(output.expanduser().absolute())
+        apart = Path(kept or stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-pairs-")))
+
+        def corpus(given: str) -> Corpus:
+            path, split = _at_split(given)
+            folder = apart / "corpora" / f"{path.stem}@{split}"
+            made, called, titles = _benchmark([path], split, config, folder)
+            return Corpus(called, str(made), titles)
+
+        corpora = [corpus(one) for one in names]
+        called = [one.name for one in corpora]
+        if twice := next((one for one in called if called.count(one) > 1), ""):
             raise WorkbenchError("One name twice", f"Two corpora are called {twice}.", "Name each once.")
-        path, split = _at_split(test)
+        path, _ = _at_split(test)
         if path.is_file() and is_annotations(path):
-            tested = Corpus(
-                path.stem, str(path.absolute()), False, tuple(str(one.absolute()) for one in codes or ())
-            )
             if not codes:
                 raise WorkbenchError(
                     "No code",
                     f"{path} has addresses of codes, and no codes.",
                     "Name CodeSearchNet's files of Python: --codes FILE.jsonl.gz",
                 )
+            of = tuple(str(one.absolute()) for one in codes)
+            tested = Corpus(path.stem, str(path.absolute()), False, of)
         else:
-            folder, called, titles = _benchmark([path], split, 0, config, stack)
-            tested = Corpus(called, str(folder), titles)
-        kept = "" if output is None else str(output.expanduser().absolute())
+            tested = corpus(test)
         request = TrainingEvaluationRequest(
             tuple(names_in(models)), tuple(corpora), tested, seeds, asked, part, kept
         )
@@ -275,11 +270,11 @@ def _at_split(given: str) -> tuple[Path, str | None]:
 
 
 def _benchmark(
-    sources: Sequence[Path], split: str | None, seed: int, config: Path | None, stack: ExitStack
+    sources: Sequence[Path], split: str | None, config: Path | None, made: Path
 ) -> tuple[Path, str, bool]:
     """Return the BEIR folder of a source, its name, and whether titles of codes are read.
 
-    What is in a workspace or in files is written into a folder that goes at the end.
+    What is in a workspace or in files is written into the folder `made`, in place of what is there.
 
     Raises:
         WorkbenchError: A split is missing or too much, or there are no labels.
@@ -293,7 +288,6 @@ def _benchmark(
                 "Leave --split out; --part names a part.",
             )
         return first.absolute(), first.absolute().name, True
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="workbench-pairs-"))) / "beir"
     if _is_workspace(first):
         if len(sources) > 1:
             raise WorkbenchError("Several sources", "One workspace is trained on.", "Name one.")
@@ -303,13 +297,28 @@ def _benchmark(
                 f"{first} needs a split: which of its pairs are trained on, and which are not.",
                 f"Name one (--split NAME, or {first}@NAME); make one: workbench split {first} --name NAME",
             )
-        export_benchmark(first, folder, split=split, config=config)
-        return folder, f"{first.stem}@{split}", False
-    _write_files(sources, folder, split or RATIOS, seed)
-    return folder, first.stem if len(sources) == 1 else f"{first.stem} and {len(sources) - 1} more", False
+        with _written_anew(made):
+            export_benchmark(first, made, split=split, config=config)
+        return made, f"{first.stem}@{split}", False
+    with _written_anew(made):
+        _write_files(sources, made, split or RATIOS)
+    return made, first.stem if len(sources) == 1 else f"{first.stem} and {len(sources) - 1} more", False
 
 
-def _write_files(sources: Sequence[Path], folder: Path, ratios: str, seed: int) -> None:
+@contextmanager
+def _written_anew(folder: Path) -> Iterator[None]:
+    """Make way for a folder, and leave nothing of it where it could not be written."""
+    shutil.rmtree(folder, ignore_errors=True)
+    is_new = not folder.parent.exists()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder.parent if is_new else folder, ignore_errors=True)
+        raise
+
+
+def _write_files(sources: Sequence[Path], folder: Path, ratios: str) -> None:
     """Write the labelled pairs of files, split so that parts share no query, as a BEIR folder.
 
     Raises:
@@ -335,7 +344,8 @@ def _write_files(sources: Sequence[Path], folder: Path, ratios: str, seed: int) 
                 f"{sources[0]} has no labelled pairs.",
                 "Name files with labels, such as CoSQA's, or a workspace with a split.",
             )
-        plan = SplitPlan(asked, "majority", parts, default_disjoint(asked), seed, panel=panel)
+        # One seed draws the parts, whatever trains on them, so that their tests are the same.
+        plan = SplitPlan(asked, "majority", parts, default_disjoint(asked), panel=panel)
         make_split(opened, _SPLIT, plan)
         export(opened, folder, "beir", split=_SPLIT, corpus="all")
 
