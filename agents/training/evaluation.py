@@ -17,6 +17,7 @@ from agents.retrieval.encoders import refuse_twice, shown_name
 from agents.retrieval.evaluation import Benchmark, rank_codes, read_beir, run_of
 from agents.retrieval.methods import open_retriever
 from agents.training.csn99 import csn99
+from agents.training.pairs import LEVEL
 from agents.training.training import TrainingSettings, require_trainer
 from agents.training.work import FineTuningRequest, fine_tune, read_training
 from store.errors import WorkbenchError
@@ -231,7 +232,7 @@ class _Evaluating:
             request.test.name,
             [*test.queries],
             len(test.codes.ids),
-            sum(grade > 0 for grades in test.qrels.values() for grade in grades.values()),
+            sum(grade >= LEVEL for grades in test.qrels.values() for grade in grades.values()),
             left_out,
             lost,
             request.seeds,
@@ -263,7 +264,7 @@ class _Evaluating:
             retrieval = self._settings.retrieval.model_copy(update={"vectors": Path(vectors)})
             retriever = open_retriever(model, retrieval, self._settings.models)
             run = run_of(test, rank_codes(test, retriever, _PRESET.top, report))
-        scores = _PRESET.scores(test.qrels, run, level=1, complete=True)
+        scores = _PRESET.scores(test.qrels, run, level=LEVEL, complete=True)
         places = {query: place for place, query in enumerate(scores.queries)}
         return {
             "means": scores.means(),
@@ -288,7 +289,9 @@ def without_near(test: Benchmark, trained: set[str]) -> tuple[Benchmark, int]:
     placed = [PlacedText("train", "", text) for text in sorted(trained)]
     placed += [PlacedText("test", "", text) for text in test.queries.values()]
     near = {normalized(leak.texts[1]) for leak in leaks(("train", "test"), placed, (), ())}
-    judged = [query for query, grades in test.qrels.items() if any(grade > 0 for grade in grades.values())]
+    judged = [
+        query for query, grades in test.qrels.items() if any(grade >= LEVEL for grade in grades.values())
+    ]
     stay = [query for query in judged if normalized(test.queries[query]) not in near]
     queries = {query: test.queries[query] for query in stay}
     return replace(test, queries=queries, qrels={query: test.qrels[query] for query in stay}), len(

@@ -14,7 +14,7 @@ from agents.jobs.limits import held
 from agents.jobs.work import WorkPart, WorkSettings, aside
 from agents.retrieval.encoders import API_PREFIX, LocalEncoder, open_encoders
 from agents.retrieval.evaluation import Benchmark, read_beir
-from agents.training.pairs import TrainingPairs, training_pairs
+from agents.training.pairs import LEVEL, TrainingPairs, training_pairs
 from agents.training.training import CARD, Trained, TrainingSettings, require_trainer, train
 from store.errors import WorkbenchError
 from store.formatting import pluralize
@@ -112,7 +112,7 @@ def read_training(
         return TrainingData(training_pairs(of, settings.negatives, settings.seed), None, "")
     aside_of = read_beir(folder, part=dev_part, titles=titles)
     pairs = training_pairs(of, settings.negatives, settings.seed, [aside_of])
-    if not any(grade > 0 for grades in aside_of.qrels.values() for grade in grades.values()):
+    if not any(grade >= LEVEL for grades in aside_of.qrels.values() for grade in grades.values()):
         return TrainingData(pairs, None, "")
     return TrainingData(pairs, training_pairs(aside_of, others=[of]), dev_part)
 

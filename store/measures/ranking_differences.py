@@ -75,5 +75,10 @@ def ranking_differences(
                     p_value,
                 )
             )
+    return as_one_family(found)
+
+
+def as_one_family(found: Sequence[RankingDifference]) -> list[RankingDifference]:
+    """Return differences as tested together: p-values are adjusted for all of them."""
     adjusted = holm([each.p_value for each in found])
     return [replace(each, adjusted=value) for each, value in zip(found, adjusted, strict=True)]

@@ -16,7 +16,7 @@ from store.formatting import pluralize
 from store.json_fields import json_fields
 from store.measures.intervals import Bootstrap
 from store.measures.ranking import RankingScores
-from store.measures.ranking_differences import RankingDifference, ranking_differences
+from store.measures.ranking_differences import RankingDifference, as_one_family, ranking_differences
 from store.reports.options import Options
 from store.reports.ranking import differences_tables
 from store.reports.value import NONE, Cell, Report, Row, Table, filled
@@ -67,10 +67,9 @@ def read_training(connection: Connection, options: Options) -> Trainings:
     """
     work = table_of(WorkRow)
     asked = select(work.c.kept).where(work.c.kind == EVALUATION).order_by(work.c.started_at.desc())
-    kept = next(
-        (json.loads(text) for text in connection.execute(asked).scalars() if text and text != "{}"), None
-    )
-    if not kept or not kept["rows"]:
+    every = (json.loads(text or "{}") for text in connection.execute(asked).scalars())
+    kept = next((one for one in every if one.get("rows")), None)
+    if kept is None:
         raise WorkbenchError(
             "Nothing trained",
             "No training was evaluated in this workspace.",
@@ -86,7 +85,8 @@ def trainings(kept: Mapping[str, Any], bootstrap: Bootstrap) -> Trainings:
     found: list[RankingDifference] = []
     for model in kept["models"]:
         scores: dict[str, RankingScores] = {}
-        for data in (None, *kept["trains"]):
+        # What training gained is above 0.
+        for data in (*kept["trains"], None):
             rows = [row for row in kept["rows"] if (row["model"], row["data"]) == (model, data)]
             if rows:
                 values = {
@@ -98,7 +98,7 @@ def trainings(kept: Mapping[str, Any], bootstrap: Bootstrap) -> Trainings:
         if len(scores) > 1:
             measures = list(next(iter(scores.values())).values)
             found += ranking_differences(scores, measures, bootstrap)
-    return Trainings(kept, found)
+    return Trainings(kept, as_one_family(found))
 
 
 def training_fields(found: Trainings, options: Options) -> dict[str, Any]:
