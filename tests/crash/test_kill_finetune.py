@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,10 +12,10 @@ from typing import Any
 import pytest
 import tiny_models
 import torch
-from learnable import learnable, write_beir
+from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
 from safetensors.torch import load_file
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.usefixtures("one_thread")]
 
 # The process kills itself in the middle of the n-th file of weights that it writes.
 KILLED = """
@@ -44,7 +45,8 @@ def test_no_half_written_model_is_there(at: int, tmp_path: Path, workbench: Any)
     model = tiny_models.bert(tmp_path / "tiny")
     asked = ["finetune", str(folder), "--model", str(model), "--epochs", "2", "--batch", "8", "--output"]
     killed = [*asked, str(tmp_path / "killed")]
-    run = subprocess.run([sys.executable, "-c", KILLED, str(at), *killed], check=False)
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.run([sys.executable, "-c", KILLED, str(at), *killed], check=False, env=alone)
     assert run.returncode == -signal.SIGKILL
     assert not (tmp_path / "killed").exists()
     assert workbench(*killed).code == 0

@@ -16,7 +16,7 @@ import pytest
 import tiny_models
 import torch
 from full_disk import largest_file
-from learnable import learnable, write_beir
+from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
 from safetensors.torch import load_file
 
 from agents.jobs.work import WorkSettings
@@ -33,6 +33,8 @@ from agents.training.training import CARD, SCALE, Trained, TrainingSettings, tra
 from agents.training.work import FineTuningRequest, fine_tune, read_training
 from store.errors import WorkbenchError
 from store.measures.ranking import PRESETS
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 SMALL = TrainingSettings(epochs=3, batch=10, rate=1e-3)
 

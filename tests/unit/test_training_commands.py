@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 import tiny_models
-from learnable import learnable, write_beir
+from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
 
 import agents.training.evaluation
 from agents.training.csn99 import csn99, read_annotations
 from agents.training.training import Trained
 from agents.training.work import FineTuningRequest
 from store.errors import ImportFailed, WorkbenchError
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 FAST = ("--epochs", "2", "--batch", "8", "--rate", "0.001")
 
