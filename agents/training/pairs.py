@@ -62,7 +62,7 @@ def training_pairs(
     Raises:
         WorkbenchError: No pair of the part is a match.
     """
-    codes = dict(zip(benchmark.codes.ids, benchmark.codes.texts, strict=True))
+    codes = _judged(benchmark)
     matches, labelled = defaultdict[str, dict[str, None]](dict), defaultdict[str, dict[str, None]](dict)
     graded = hashlib.sha256()
     for name, grades in sorted(benchmark.qrels.items()):
@@ -79,7 +79,7 @@ def training_pairs(
         )
     known = {query: frozenset(found) for query, found in matches.items()}
     for other in others:
-        texts = dict(zip(other.codes.ids, other.codes.texts, strict=True))
+        texts = _judged(other)
         for name, grades in other.qrels.items():
             if (query := other.queries[name]) in known:
                 known[query] |= {texts[code] for code, grade in grades.items() if grade >= LEVEL}
@@ -101,6 +101,13 @@ def training_pairs(
                 )
             hard.append(random.choice(own))
     return TrainingPairs(pairs, known, hard, drawn, graded.hexdigest())
+
+
+def _judged(benchmark: Benchmark) -> dict[str, str]:
+    """Return the text of each judged code; a corpus can have many more."""
+    judged = {code for grades in benchmark.qrels.values() for code in grades}
+    named = zip(benchmark.codes.ids, benchmark.codes.texts, strict=True)
+    return {name: text for name, text in named if name in judged}
 
 
 def batches(pairs: TrainingPairs, size: int, random: Random) -> Iterator[list[int]]:

@@ -130,7 +130,7 @@ def train(
         report: Receives the progress; an exception from it ends training, to go on from the last checkpoint.
 
     Raises:
-        WorkbenchError: There are no negatives, or no room on the disk.
+        WorkbenchError: There are no negatives, or no room on the disk; or the weights are no numbers.
     """
     require_trainer()
     import torch
@@ -245,6 +245,12 @@ def train(
     with _saving(folder):
         trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
         report(WorkProgress("saving the model", 0, 0))
+        if not all(bool(torch.isfinite(one).all()) for one in model.parameters()):
+            raise WorkbenchError(
+                "Training diverged",
+                f"The loss has no value any more at the rate {settings.rate:g}.",
+                f"Give a lower one: --rate 2e-5. To begin anew, delete {folder}.",
+            )
         state = trainer.state
         found = Trained(
             len(pairs.pairs),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -195,7 +197,7 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
         "queries": len(data.train.queries),
     }
     same = {**card, "digest": data.digest, "settings": asdict(request.settings)}
-    if output.exists():
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         before = _trained_before(output, same)
         shutil.rmtree(request.folder, ignore_errors=True)
         return before
@@ -209,16 +211,17 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
     assert isinstance(encoder, LocalEncoder)
     same |= {"files": dict(encoder.identity("code"))}
     _begin(request.folder, same)
-    found = train(
-        encoder,
-        data.train,
-        data.dev,
-        request.settings,
-        folder=request.folder,
-        output=output,
-        card=same,
-        report=report,
-    )
+    with _alone(request.folder):
+        found = train(
+            encoder,
+            data.train,
+            data.dev,
+            request.settings,
+            folder=request.folder,
+            output=output,
+            card=same,
+            report=report,
+        )
     shutil.rmtree(request.folder, ignore_errors=True)
     return found
 
@@ -269,6 +272,25 @@ def _begin(folder: Path, same: Mapping[str, Any]) -> None:
         raise WorkbenchError(
             "Model not saved", f"{folder}: {error.strerror}.", "Name another folder: --output DIR"
         ) from error
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder of the checkpoints, which goes free where the process ends in any way.
+
+    Raises:
+        WorkbenchError: Another process trains there.
+    """
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise WorkbenchError(
+                "Trained already",
+                f"Another process trains in {folder}.",
+                "Wait for it, or name another folder: --output DIR",
+            ) from error
+        yield
 
 
 def _open(description: Mapping[str, Any], settings: WorkSettings) -> FineTuning:

@@ -142,6 +142,11 @@ COMMANDS: dict[str, list[str]] = {
         "WS --methods bm25 --policy majority --json",
         "WS --methods bm25,nothing --delete",
     ],
+    "evaluate training": [
+        f"--models minilm --train {FILE}@parts --test . --json",
+        "--models minilm --train . --test . --into WS",
+    ],
+    "finetune": ["WS --split parts --model minilm --output out --json", "WS --model minilm --output out"],
     "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
@@ -593,6 +598,9 @@ QUERIES = {
     ),
     "is_asked_of_item": lambda w, c, s, ids: each(
         c, lambda c, n: questions.is_asked_of_item(c, KEEP, n, s), items_of(w, s)
+    ),
+    "last_answered": lambda w, c, s, ids: each(
+        c, lambda c, n: questions.last_answered(c, questions.kind_of(c, n), n, s), items_of(w, s)
     ),
     "scored_measures": lambda w, c, s, ids: questions.scored_measures(c, ids, s),
     "load_responses": lambda w, c, s, ids: each(

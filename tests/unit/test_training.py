@@ -388,6 +388,26 @@ def test_without_room_it_does_not_begin(tmp_path: Path, data: Path, monkeypatch:
         )
 
 
+def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, data: Path) -> None:
+    asked = request(tmp_path, tiny_models.bert(tmp_path / "model"))
+    (tmp_path / "out").mkdir()
+
+    def meanwhile(progress: WorkProgress) -> None:
+        if progress.done == 4:
+            with pytest.raises(WorkbenchError, match="Another process trains in"):
+                fine_tune(asked, work_settings(tmp_path), ignore_progress)
+
+    # An empty folder is taken.
+    assert fine_tune(asked, work_settings(tmp_path), meanwhile).steps == (9, 9)
+
+
+def test_a_training_that_diverges_leaves_no_model(tmp_path: Path, data: Path) -> None:
+    asked = request(tmp_path, tiny_models.bert(tmp_path / "model"), settings=replace(SMALL, rate=1e30))
+    with pytest.raises(WorkbenchError, match="The loss has no value any more"):
+        fine_tune(asked, work_settings(tmp_path), ignore_progress)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_service_is_not_trained(tmp_path: Path, data: Path) -> None:
     with pytest.raises(WorkbenchError, match="runs at a service"):
         fine_tune(request(tmp_path, "openai:any"), work_settings(tmp_path), ignore_progress)

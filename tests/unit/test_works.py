@@ -427,12 +427,13 @@ def test_what_cannot_be_kept_or_is_no_description_is_said(workspace: Workspace) 
 
 
 def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspace) -> None:
-    go, gone, left = threading.Event(), threading.Event(), []
+    begun, go, gone, left = threading.Event(), threading.Event(), threading.Event(), []
 
     @dataclass(frozen=True)
     class Deaf(Counting):
         def count(self, control: Control, report: ReportWork) -> str:
             control.keep({"done": 1})
+            begun.set()
             assert go.wait(60)
             control.log("info", "still here")
             for each in (lambda: control.keep({"done": 2}), lambda: report(WorkProgress("late", 1, 2))):
@@ -447,6 +448,8 @@ def test_a_thread_that_is_left_behind_keeps_and_says_nothing(workspace: Workspac
     with JobRunner(workspace, told) as runner:
         job = runner.start(Deaf(1))
         told.until(lambda event: isinstance(event, JobStarted))
+        # Stopped before it has begun, the thread would end where it keeps something.
+        assert begun.wait(60)
         job.stop(0.0)
         assert job.wait(60)
         go.set()
