@@ -183,9 +183,11 @@ def train(
             assert dev is not None
             was_training = model.training
             model.eval()
-            found = {"eval_loss": loss_on(encoder, dev)}
+            loss = loss_on(encoder, dev)
             model.train(was_training)
-            return found
+            if not math.isfinite(loss):
+                raise _diverged(settings, folder)
+            return {"eval_loss": loss}
 
     class Reporting(TrainerCallback):
         """Reports each step with the last loss, and marks whole checkpoints."""
@@ -246,11 +248,7 @@ def train(
         trainer.train(resume_from_checkpoint=_last_checkpoint(folder))
         report(WorkProgress("saving the model", 0, 0))
         if not all(bool(torch.isfinite(one).all()) for one in model.parameters()):
-            raise WorkbenchError(
-                "Training diverged",
-                f"The loss has no value any more at the rate {settings.rate:g}.",
-                f"Give a lower one: --rate 2e-5. To begin anew, delete {folder}.",
-            )
+            raise _diverged(settings, folder)
         state = trainer.state
         found = Trained(
             len(pairs.pairs),
@@ -277,10 +275,20 @@ def loss_on(encoder: LocalEncoder, dev: TrainingPairs) -> float:
     codes = encoder.encode(list(places), "code").vectors
     scores = SCALE * (queries @ codes.T).astype(numpy.float64)
     losses = []
+    if not numpy.isfinite(scores).all():
+        return math.nan
     for row, (query, code) in zip(scores, pairs, strict=True):
         row[[places[one] for one in dev.matches[query] if one in places and one != code]] = -numpy.inf
         losses.append(numpy.logaddexp.reduce(row) - row[places[code]])
     return float(numpy.mean(losses))
+
+
+def _diverged(settings: TrainingSettings, folder: Path) -> WorkbenchError:
+    return WorkbenchError(
+        "Training diverged",
+        f"The loss has no value any more at the rate {settings.rate:g}.",
+        f"Give a lower one: --rate 2e-5. To begin anew, delete {folder}.",
+    )
 
 
 def _truncated(encoder: LocalEncoder, texts: Mapping[str, Sequence[str]]) -> tuple[int, int]:
