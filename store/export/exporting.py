@@ -154,7 +154,7 @@ def export(
             (`store.queries.runs.named_run`). None for every judgment and mark with its provenance, for all
             people's labels, or for what is no label.
         setting: The only setting whose context, or responses, to write; None for all.
-        only_kept: Whether to write only the examples that the rater keeps.
+        only_kept: Whether to write only the examples that the rater, or the policy, keeps.
         sample: The only items to write; None for all.
         study: The only study whose records are written, under pseudonyms; None for all records.
         names: Whether raters of the study, or of a format to be published, keep their names, and comments
@@ -212,12 +212,13 @@ def export(
     _check_split(rater, policy, split, part, sample, now=now)
     whose: RaterRef | None = None
     truth: TrueLabels | None = None
+    asked = question or (form.kept if only_kept and policy is not None else None)
     with workspace.reading() as connection:
         if policy is not None or split is not None:
             truth = true_labels(
                 connection,
                 policy=policy,
-                question=question if split is not None else question or question_of_items(connection),
+                question=asked if split is not None else asked or question_of_items(connection),
                 split=split,
                 part=part,
                 now=now,
@@ -382,9 +383,11 @@ def _check_choices(form: Format, chosen: Mapping[Choice, bool]) -> None:
     if chosen["withdrawn"] and chosen["rater"]:
         said, hint = _CHOICES["withdrawn"]
         raise ExportFailed("Not of this format", f"An export with --rater {said}. Nothing was written.", hint)
-    if chosen["only_kept"] and not chosen["rater"]:
+    if chosen["only_kept"] and not (chosen["rater"] or chosen["policy"]):
         raise ExportFailed(
-            "Rater missing", "--only-kept needs the rater whose labels count.", "Name one: --rater NAME"
+            "Rater missing",
+            "--only-kept needs the rater whose labels count, or a policy.",
+            "Give one: --rater NAME, or --policy adjudicated",
         )
 
 

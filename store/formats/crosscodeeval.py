@@ -222,6 +222,7 @@ CROSSCODEEVAL = Format(
     converter=Tasks,
     write=write_tasks,
     carries="Completion tasks with their context, as CrossCodeEval has them.",
+    kept=KEEP.name,
     choices=frozenset({"rater", "policy", "setting", "only_kept", "split"}),
     holds=("completion", "completions"),
     leaves_out=("completion without the label to keep it", "completions without the label to keep them"),

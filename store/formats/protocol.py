@@ -427,6 +427,7 @@ class Format:
         opened_by: What opens it, with {path} in place of its name; by default an import where it can be read.
         needs_rater: Whether only the labels of one rater can be written.
         of_run: Whether it holds the work of one run, which is named as the rater; the newest by default.
+        kept: The question whose answers say what is kept, where only that can be written; empty for none.
         undecided: Whether the items of a split's queries that have no true label are written, too.
         holds: The words for one and several of its records when it is written; None where they are labels of
             one rater, or the full record.
@@ -452,6 +453,7 @@ class Format:
     opened_by: str = ""
     needs_rater: bool = False
     of_run: bool = False
+    kept: str = ""
     undecided: bool = False
     choices: frozenset[Choice] = LABEL_CHOICES
     holds: tuple[str, str] | None = None

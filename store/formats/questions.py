@@ -176,7 +176,7 @@ def write_questions(export: Export) -> WriteResult:
                 record["annotation"] = {"keep": ANSWER.label_word(said)}
             yield record
 
-    which = " that the rater keeps" if export.only_kept else ""
+    which = " that are kept" if export.only_kept else ""
     nothing = f"There are no repository questions{which}."
     try:
         written = export.write_lines(records(), "repository_question", nothing)
@@ -214,6 +214,7 @@ QUESTIONS = Format(
     converter=Questions,
     write=write_questions,
     carries="Repository questions with their context and reference answers.",
+    kept=KEEP.name,
     choices=frozenset({"setting", "split", "rater", "policy", "only_kept"}),
     holds=("repository question", "repository questions"),
     leaves_out=("question", "questions"),

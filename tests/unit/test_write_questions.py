@@ -314,6 +314,11 @@ def test_what_is_dropped_is_in_no_agreement_and_no_dispute(
         if one["answered"]
     )
     assert (row["answered"], row["required"], row["status"]) == (1, 1, "judged")
+    # What adjudication keeps is written.
+    assert workbench("rule", study, first, "keep", "--question", "answer.keep", "--rater", "eve").code == 0
+    ruled = exported(workbench, study, "--only-kept", "--policy", "adjudicated")
+    assert [one["id"] for one in ruled.values()] == [first]
+    assert ruled[1]["annotation"] == {"keep": "keep"}
     # First answers open what was judged by its reference, and not what was dropped.
     assert workbench("judge", study, first, "drop", "--question", "keep", "--rater", "ana").code == 0
     answer = {"question_id": first, "model": "small", "answer": "There."}

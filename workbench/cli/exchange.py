@@ -315,7 +315,10 @@ def export_command(
         typer.Option(metavar="NAME", help="Only the context, or the responses, of this setting."),
     ] = None,
     only_kept: Annotated[
-        bool, typer.Option("--only-kept", help="Only the completions or questions that the rater keeps.")
+        bool,
+        typer.Option(
+            "--only-kept", help="Only the completions or questions that the rater, or the policy, keeps."
+        ),
     ] = False,
     study: Annotated[
         str | None,
