@@ -316,9 +316,7 @@ def export_command(
     ] = None,
     only_kept: Annotated[
         bool,
-        typer.Option(
-            "--only-kept", help="Only the completions or questions that the rater, or the policy, keeps."
-        ),
+        typer.Option("--only-kept", help="Only completions or questions that the rater or policy keeps."),
     ] = False,
     study: Annotated[
         str | None,
