@@ -17,6 +17,7 @@ from agents.retrieval.evaluation import MOST_BYTES, Benchmark, NamedTexts
 from agents.retrieval.stored_texts import StoredTexts
 from store.errors import ImportFailed
 
+GRADES = ("0", "1", "2", "3")
 GRADE = "3"
 """The grade of an exact match."""
 COLUMNS = ("Language", "Query", "GitHubUrl", "Relevance")
@@ -61,6 +62,14 @@ def read_annotations(path: Path, language: str = "Python") -> Annotated:
                     raise ImportFailed(
                         "Not annotations",
                         f"{path}:{number} lacks one of the columns {', '.join(COLUMNS)}.",
+                        "Take annotationStore.csv of CodeSearchNet as it is published.",
+                    )
+                if row["Relevance"].strip() not in GRADES or not (
+                    row["Query"].strip() and row["GitHubUrl"].strip()
+                ):
+                    raise ImportFailed(
+                        "Not annotations",
+                        f"{path}:{number} has no query, no address, or no grade from 0 to 3.",
                         "Take annotationStore.csv of CodeSearchNet as it is published.",
                     )
                 if row["Language"] == language and row["Relevance"].strip() == GRADE:

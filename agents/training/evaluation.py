@@ -19,7 +19,7 @@ from agents.retrieval.methods import open_retriever
 from agents.training.csn99 import csn99
 from agents.training.pairs import LEVEL
 from agents.training.training import TrainingSettings, require_trainer
-from agents.training.work import FineTuningRequest, fine_tune, read_training
+from agents.training.work import FineTuningRequest, base_encoder, fine_tune, read_training
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.measures.ranking import PRESETS
@@ -176,6 +176,9 @@ class _Evaluating:
         request = self._request
         names = [shown_name(model) for model in request.models]
         refuse_twice(names)
+        # Before hours of work on the others.
+        for model in request.models:
+            base_encoder(model)
         self._control.result = TrainingEvaluated([], [], "", [], 0, 0, 0, 0, request.seeds, "")
         test, found = self._read(names, report)
         kept = self._control.kept

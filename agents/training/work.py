@@ -17,7 +17,7 @@ from agents.jobs.work import WorkPart, WorkSettings, aside
 from agents.retrieval.encoders import API_PREFIX, LocalEncoder, open_encoders
 from agents.retrieval.evaluation import Benchmark, read_beir
 from agents.training.pairs import LEVEL, TrainingPairs, training_pairs
-from agents.training.training import CARD, Trained, TrainingSettings, require_trainer, train
+from agents.training.training import CARD, WHOLE, Trained, TrainingSettings, require_trainer, train
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.splits.similar_texts import normalized
@@ -201,14 +201,7 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
         before = _trained_before(output, same)
         shutil.rmtree(request.folder, ignore_errors=True)
         return before
-    if request.model.startswith(API_PREFIX):
-        raise WorkbenchError(
-            "Not trained here",
-            f"{request.model} runs at a service.",
-            "Name a model on this machine, such as minilm, or LAYOUT=FOLDER.",
-        )
-    (encoder,) = open_encoders([request.model], batch_size=settings.retrieval.batch_size)
-    assert isinstance(encoder, LocalEncoder)
+    encoder = base_encoder(request.model, settings.retrieval.batch_size)
     same |= {"files": dict(encoder.identity("code"))}
     _begin(request.folder, same)
     with _alone(request.folder):
@@ -224,6 +217,24 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
         )
     shutil.rmtree(request.folder, ignore_errors=True)
     return found
+
+
+def base_encoder(model: str, batch_size: int = 32) -> LocalEncoder:
+    """Return the encoder of a base model, which is loaded when it is used.
+
+    Raises:
+        UnknownName: There is no such model.
+        WorkbenchError: It runs at a service.
+    """
+    if model.startswith(API_PREFIX):
+        raise WorkbenchError(
+            "Not trained here",
+            f"{model} runs at a service.",
+            "Name a model on this machine, such as minilm, or LAYOUT=FOLDER.",
+        )
+    (encoder,) = open_encoders([model], batch_size=batch_size)
+    assert isinstance(encoder, LocalEncoder)
+    return encoder
 
 
 def _trained_before(output: Path, same: Mapping[str, Any]) -> Trained:
@@ -258,13 +269,14 @@ def _begin(folder: Path, same: Mapping[str, Any]) -> None:
     path = folder / REQUEST
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.is_file() and path.read_text(encoding="utf-8") != written:
+        is_other = path.is_file() and path.read_text(encoding="utf-8") != written
+        if is_other and any(folder.glob(f"checkpoint-*/{WHOLE}")):
             raise WorkbenchError(
                 "Another training",
                 f"{folder} has checkpoints of a training with other labels, settings or models.",
                 f"To begin anew, delete it: rm -r {folder}; or name another --output.",
             )
-        if not path.is_file():
+        if is_other or not path.is_file():
             made = path.with_suffix(".part")
             made.write_text(written, encoding="utf-8")
             made.replace(path)

@@ -60,15 +60,17 @@ class Trainings:
 
 
 def read_training(connection: Connection, options: Options) -> Trainings:
-    """Read the last evaluation of training.
+    """Read the last evaluation of training that came to its end, or the last one.
 
     Raises:
         WorkbenchError: There is none.
     """
     work = table_of(WorkRow)
     asked = select(work.c.kept).where(work.c.kind == EVALUATION).order_by(work.c.started_at.desc())
-    every = (json.loads(text or "{}") for text in connection.execute(asked).scalars())
-    kept = next((one for one in every if one.get("rows")), None)
+    every = [json.loads(text or "{}") for text in connection.execute(asked).scalars()]
+    begun = [one for one in every if one.get("rows")]
+    # One that failed or was stopped does not take the place of a whole one.
+    kept = next(filter(_is_whole, begun), next(iter(begun), None))
     if kept is None:
         raise WorkbenchError(
             "Nothing trained",
@@ -76,6 +78,10 @@ def read_training(connection: Connection, options: Options) -> Trainings:
             "Evaluate one: workbench evaluate training --models M --train A,B --test C --into WORKSPACE",
         )
     return trainings(kept, options.resampling)
+
+
+def _is_whole(kept: Mapping[str, Any]) -> bool:
+    return len(kept["rows"]) == len(kept["models"]) * (1 + len(kept["trains"]) * int(kept["seeds"]))
 
 
 def trainings(kept: Mapping[str, Any], bootstrap: Bootstrap) -> Trainings:

@@ -361,6 +361,13 @@ def test_other_labels_do_not_go_on_with_a_training(tmp_path: Path, data: Path) -
         fine_tune(request(tmp_path, model), work_settings(tmp_path), ignore_progress)
 
 
+def test_a_training_without_a_checkpoint_begins_anew(tmp_path: Path, data: Path) -> None:
+    model = tiny_models.bert(tmp_path / "model")
+    with pytest.raises(WorkbenchError, match="lack the layer"):
+        fine_tune(request(tmp_path, f"codet5p={model}"), work_settings(tmp_path), ignore_progress)
+    assert fine_tune(request(tmp_path, model), work_settings(tmp_path), ignore_progress).steps == (9, 9)
+
+
 def test_texts_that_are_too_long_are_counted(tmp_path: Path) -> None:
     model = tiny_models.bert(tmp_path / "model", length=16)
     rows = [(f"q {at}", "x " * (at % 2 * 40 + 2) + str(at), 1.0) for at in range(10)]

@@ -65,11 +65,14 @@ def test_a_workspace_needs_a_split_and_keeps_the_work(workbench: Any, tmp_path: 
     asked = ("finetune", study, "--model", model, "--output", out, *FAST, "--negatives", "labelled")
     assert workbench(*asked).says("needs a split: which of its pairs are trained on")
     split = workbench("split", study, "--name", "v1", "--rater", "dana", "--json").json()
+    assert workbench(*asked).says("make one: workbench split")
     told = workbench(*asked, "--split", "v1", "--json").json()
     assert told["pairs"] == next(one["labels"]["1"] for one in split["parts"] if one["part"] == "train")
     assert told["drawn"] == 0
     assert json.loads((out / "training.json").read_text())["data"] == "ws@v1, part train"
-    assert workbench(*asked, "--split", "v1", "--json").json() == told
+    at = (asked[0], f"{study}@v1", *asked[2:])
+    assert workbench(*at, "--json").json() == told
+    assert workbench("finetune", study, pairs, *asked[2:]).says("is trained on by itself")
     assert not (tmp_path / "out.training").exists()
 
 
@@ -142,9 +145,18 @@ def test_an_evaluation_goes_on_with_the_trainings_that_are_not_done(
     assert workbench(*command, "--json").json()["scores"][1]["seeds"] == 3
     assert asked == [f"tiny-pairs-{seed}" for seed in (0, 1, 2, 2)]
     assert {one.name for one in (tmp_path / "models").iterdir()} == {"corpora", *asked}
+    # One that fails later does not take its place.
+    other = (*command[:2], *command[2:-1], tmp_path / "others")
+    asked.clear()
+    assert workbench(*other).code == 2
+    kept = workbench("report", study, "training", "--json").json()
+    assert kept["scores"][1]["seeds"] == 3
 
 
-def test_what_cannot_be_compared_is_refused(workbench: Any, tmp_path: Path, model: Path) -> None:
+def test_what_cannot_be_compared_is_refused(
+    workbench: Any, tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     one = write_beir(tmp_path / "one", learnable({"train": 24, "test": 8}))
     asked = ("evaluate", "training", "--models", model, *FAST)
     assert workbench(*asked, "--train", one).code == 2
@@ -154,6 +166,21 @@ def test_what_cannot_be_compared_is_refused(workbench: Any, tmp_path: Path, mode
     same = write_beir(tmp_path / "same", {"test": learnable({"train": 24})["train"]})
     assert workbench(*asked, "--train", one, "--test", same).says("is near one that a model is trained on")
     assert workbench("report", tmp_path / "none.duckdb", "training").code == 2
+    unknown = (
+        "evaluate",
+        "training",
+        "--models",
+        f"{model},nothing/there",
+        "--train",
+        one,
+        "--test",
+        one,
+        *FAST,
+    )
+    monkeypatch.setattr(agents.training.evaluation, "fine_tune", None)
+    assert workbench(*unknown).says("Model not found")
+    codes = write_empty(tmp_path / "codes.jsonl")
+    assert workbench(*asked, "--train", one, "--test", one, "--codes", codes).says("Leave --codes out")
 
 
 ROWS = """Language,Query,GitHubUrl,Relevance,Notes
@@ -190,6 +217,10 @@ def test_annotations_are_joined_with_codes_by_their_address(
     assert (told["queries"], told["pairs"], told["codes"], told["lost"]) == (2, 2, 2, 1)
     with pytest.raises(ImportFailed, match="None of the 3 annotated addresses"):
         csn99(annotations, [write_empty(tmp_path / "empty.jsonl")])
+    for row in ("Python,a,b,high", "Python,,b,3", "Python,a"):
+        annotations.write_text(f"Language,Query,GitHubUrl,Relevance\nPython,a,b,3\n{row}\n")
+        with pytest.raises(ImportFailed, match="annotationStore.csv:3 "):
+            read_annotations(annotations)
     annotations.write_text("Language,Query,GitHubUrl,Relevance\nPython,a,b,2\n")
     with pytest.raises(ImportFailed, match="no pair of Python with the grade 3"):
         read_annotations(annotations)

@@ -16,7 +16,7 @@ import typer
 from store.errors import WorkbenchError
 from store.policy.scope import Shows
 from workbench.cli.evaluating import evaluate_commands, export_benchmark
-from workbench.cli.options import Answer, ConfigFile, command, names_in, session, settings
+from workbench.cli.options import Answer, ConfigFile, command, in_shell, names_in, session, settings
 from workbench.cli.ranking import Resamples
 from workbench.cli.searching import adding_to, carried_out, workspace_for_a_while
 
@@ -101,6 +101,9 @@ def finetune_command(
 
     require_trainer()
     loaded = settings(config)
+    if len(sources) == 1 and split is None:
+        path, split = _at_split(str(sources[0]))
+        sources = [path]
     place = output.expanduser().absolute()
     asked = TrainingSettings(epochs, batch, rate, seed, negatives.value)
     with ExitStack() as stack:
@@ -131,7 +134,7 @@ def finetune_command(
         {"output": place, **json_fields(found)},
         f"{place}: {sentence(found)}.",
         *(f"  {line}" for line in left),
-        f"Use it where a model is named: workbench evaluate retrieval WORKSPACE --methods {place}",
+        f"Use it where a model is named: {in_shell('evaluate', 'retrieval', 'WORKSPACE', '--methods', place)}",
         code=code,
         notes=notes,
     )
@@ -235,6 +238,12 @@ def evaluate_training(
                 )
             of = tuple(str(one.absolute()) for one in codes)
             tested = Corpus(path.stem, str(path.absolute()), False, of)
+        elif codes:
+            raise WorkbenchError(
+                "Codes of no annotations",
+                f"{test} has codes of its own; --codes is for annotations of CodeSearchNet.",
+                "Leave --codes out.",
+            )
         else:
             tested = corpus(test)
         request = TrainingEvaluationRequest(
@@ -280,22 +289,26 @@ def _benchmark(
         WorkbenchError: A split is missing or too much, or there are no labels.
     """
     first = sources[0]
-    if len(sources) == 1 and first.is_dir():
+    if len(sources) > 1 and any(one.is_dir() or _is_workspace(one) for one in sources):
+        raise WorkbenchError(
+            "Several sources",
+            "A workspace or a folder is trained on by itself; only files are read together.",
+            "Name one of them, or files alone.",
+        )
+    if first.is_dir():
         if split is not None:
             raise WorkbenchError(
                 "Parts of a folder",
                 f"{first} is a BEIR folder, whose parts are in it.",
-                "Leave --split out; --part names a part.",
+                "Leave the split out; --part names the part that is trained on.",
             )
         return first.absolute(), first.absolute().name, True
     if _is_workspace(first):
-        if len(sources) > 1:
-            raise WorkbenchError("Several sources", "One workspace is trained on.", "Name one.")
         if split is None:
             raise WorkbenchError(
                 "No split",
                 f"{first} needs a split: which of its pairs are trained on, and which are not.",
-                f"Name one (--split NAME, or {first}@NAME); make one: workbench split {first} --name NAME",
+                f"Name one: {first}@NAME; make one: workbench split {first} --name NAME",
             )
         with _written_anew(made):
             export_benchmark(first, made, split=split, config=config)
