@@ -64,16 +64,15 @@ def read_annotations(path: Path, language: str = "Python") -> Annotated:
                         f"{path}:{number} lacks one of the columns {', '.join(COLUMNS)}.",
                         "Take annotationStore.csv of CodeSearchNet as it is published.",
                     )
-                if row["Relevance"].strip() not in GRADES or not (
-                    row["Query"].strip() and row["GitHubUrl"].strip()
-                ):
+                language_of, query, address, grade = (row[name].strip() for name in COLUMNS)
+                if grade not in GRADES or not (query and address):
                     raise ImportFailed(
                         "Not annotations",
                         f"{path}:{number} has no query, no address, or no grade from 0 to 3.",
                         "Take annotationStore.csv of CodeSearchNet as it is published.",
                     )
-                if row["Language"] == language and row["Relevance"].strip() == GRADE:
-                    found[row["Query"].strip(), row["GitHubUrl"].strip()] = None
+                if language_of == language and grade == GRADE:
+                    found[query, address] = None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ImportFailed("Cannot read file", f"{path}: {error}", "Check where it came from.") from error
     if not found:

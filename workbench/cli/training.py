@@ -134,7 +134,7 @@ def finetune_command(
         {"output": place, **json_fields(found)},
         f"{place}: {sentence(found)}.",
         *(f"  {line}" for line in left),
-        f"Use it where a model is named: {in_shell('evaluate', 'retrieval', 'WORKSPACE', '--methods', place)}",
+        f"Use it where a model is named: {in_shell('evaluate', 'retrieval', 'WS', '--methods', place)}",
         code=code,
         notes=notes,
     )
