@@ -278,6 +278,17 @@ def workbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Let torch compute in one thread: on a busy machine, two threads of a tiny model wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def hold() -> Callable[[Path | str], AbstractContextManager[subprocess.Popen[bytes]]]:
     """Have another process hold a workspace: `with hold(path) as process:`."""
 

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-
-import pytest
-import torch
 
 from agents.retrieval.evaluation import Benchmark, NamedTexts
 from agents.retrieval.stored_texts import StoredTexts
 
 THINGS = 12
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread: on a busy machine, two threads of a tiny model wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 _FIRST = [f"{one}{other}" for one in "abcdef" for other in "ghijkl"]

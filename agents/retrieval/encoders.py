@@ -167,7 +167,7 @@ class LocalEncoder:
 
     @property
     def prompts(self) -> Mapping[Role, str]:
-        """What stands before queries and codes."""
+        """The prompt of each role, which is put before its texts."""
         return self._prompts
 
     def encode(self, texts: Sequence[str], role: Role, report: ReportCount = ignore_count) -> Encoded:

@@ -1,4 +1,4 @@
-"""What training corpora are worth: encoders trained on each, and tested on a third (CoSQA+, Table III)."""
+"""Compares training corpora: encoders are trained on each and tested on a third (CoSQA+, Table III)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TrainingEvaluationRequest:
 
 @dataclass(slots=True)
 class TrainingEvaluated:
-    """What came of the trainings so far.
+    """The results of an evaluation so far.
 
     Attributes:
         models: The names of the base models.

@@ -42,7 +42,7 @@ MOST_DEV = 2_000
 WARM = 0.1
 """The share of steps in which the rate rises; it falls to 0 in the others."""
 _COPIES = 12
-"""What the weights, their gradients' moments and three checkpoints take, in weights."""
+"""Disk space for three checkpoints with the state of the optimizer, and the model; in sizes of the model."""
 _PACKAGES = ("sentence-transformers", "torch", "transformers")
 
 
@@ -67,7 +67,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a training.
+    """The result of a training.
 
     Attributes:
         pairs: Pairs that it was trained on.
@@ -134,7 +134,7 @@ def train(
     """
     require_trainer()
     import torch
-    from datasets import Dataset, disable_progress_bars  # type: ignore[import-untyped]
+    from datasets import Dataset, disable_progress_bars
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from sentence_transformers.base.sampler import DefaultBatchSampler
     from sentence_transformers.sentence_transformer.evaluation import SentenceEvaluator
@@ -287,7 +287,7 @@ def _diverged(settings: TrainingSettings, folder: Path) -> WorkbenchError:
     return WorkbenchError(
         "Training diverged",
         f"The loss has no value any more at the rate {settings.rate:g}.",
-        f"Give a lower one: --rate 2e-5. To begin anew, delete {folder}.",
+        f"Give a lower one: --rate 2e-5. To start over, delete {folder}.",
     )
 
 

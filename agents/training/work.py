@@ -36,7 +36,7 @@ REQUEST = "request.json"
 
 @dataclass(frozen=True, slots=True)
 class FineTuningRequest:
-    """What is trained on what.
+    """The request of a fine-tuning.
 
     Attributes:
         data: The BEIR folder with the pairs.
@@ -132,7 +132,7 @@ def _refuse_shared(part: Benchmark, test: Benchmark) -> None:
 
 @dataclass(slots=True)
 class FineTuned:
-    """What came of a training so far: nothing until the model is whole."""
+    """The result of a fine-tuning; None until the model is saved."""
 
     trained: Trained | None = None
 
@@ -189,20 +189,21 @@ def fine_tune(request: FineTuningRequest, settings: WorkSettings, report: Report
     require_trainer()
     output = Path(request.output)
     data = read_training(Path(request.data), request.part, request.settings, titles=request.titles)
-    card = {
+    encoder = base_encoder(request.model, settings.retrieval.batch_size)
+    same = {
         "base": request.model,
         "data": f"{request.source}, part {request.part}",
         "labels": data.train.digest,
         "dev": data.dev_part or None,
         "queries": len(data.train.queries),
+        "digest": data.digest,
+        "settings": asdict(request.settings),
+        "files": dict(encoder.identity("code")),
     }
-    same = {**card, "digest": data.digest, "settings": asdict(request.settings)}
     if output.exists() and not (output.is_dir() and not any(output.iterdir())):
         before = _trained_before(output, same)
         shutil.rmtree(request.folder, ignore_errors=True)
         return before
-    encoder = base_encoder(request.model, settings.retrieval.batch_size)
-    same |= {"files": dict(encoder.identity("code"))}
     _begin(request.folder, same)
     with _alone(request.folder):
         found = train(
@@ -274,7 +275,7 @@ def _begin(folder: Path, same: Mapping[str, Any]) -> None:
             raise WorkbenchError(
                 "Another training",
                 f"{folder} has checkpoints of a training with other labels, settings or models.",
-                f"To begin anew, delete it: rm -r {folder}; or name another --output.",
+                f"To start over, delete it: rm -r {folder}; or name another --output.",
             )
         if is_other or not path.is_file():
             made = path.with_suffix(".part")

@@ -31,9 +31,9 @@ EVALUATION = "training-evaluation"
 UNTRAINED = "untrained"
 
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
-    "CodeBERT": {"mrr@10": (0.952, 0.939, 0.966), "ndcg@10": (0.958, 0.937, 0.962)},
-    "UniXcoder": {"mrr@10": (0.891, 0.951, 0.954), "ndcg@10": (0.890, 0.946, 0.952)},
-    "CodeT5+ embedding": {"mrr@10": (0.794, 0.938, 0.940), "ndcg@10": (0.806, 0.943, 0.951)},
+    "CodeBERT": {"mrr": (0.952, 0.939, 0.966), "ndcg@10": (0.958, 0.937, 0.962)},
+    "UniXcoder": {"mrr": (0.891, 0.951, 0.954), "ndcg@10": (0.890, 0.946, 0.952)},
+    "CodeT5+ embedding": {"mrr": (0.794, 0.938, 0.940), "ndcg@10": (0.806, 0.943, 0.951)},
 }
 """Table III of the paper: untrained, trained on CoSQA, trained on CoSQA+."""
 
@@ -54,9 +54,7 @@ class Trainings:
 
     def of(self, model: str, data: str | None, measure: str) -> list[float]:
         """Return the means of a measure, a value for each seed."""
-        return [
-            row["means"][measure] for row in self.kept["rows"] if (row["model"], row["data"]) == (model, data)
-        ]
+        return [row["means"][measure] for row in _rows(self.kept, model, data)]
 
 
 def read_training(connection: Connection, options: Options) -> Trainings:
@@ -84,6 +82,11 @@ def _is_whole(kept: Mapping[str, Any]) -> bool:
     return len(kept["rows"]) == len(kept["models"]) * (1 + len(kept["trains"]) * int(kept["seeds"]))
 
 
+def _rows(kept: Mapping[str, Any], model: str, data: str | None) -> list[Mapping[str, Any]]:
+    """Return what a model gave with each seed, trained on a corpus; None for the untrained model."""
+    return [row for row in kept["rows"] if (row["model"], row["data"]) == (model, data)]
+
+
 def trainings(kept: Mapping[str, Any], bootstrap: Bootstrap) -> Trainings:
     """Return the trainings that a work kept, with their differences."""
     import numpy
@@ -93,8 +96,7 @@ def trainings(kept: Mapping[str, Any], bootstrap: Bootstrap) -> Trainings:
         scores: dict[str, RankingScores] = {}
         # What training gained is above 0.
         for data in (*kept["trains"], None):
-            rows = [row for row in kept["rows"] if (row["model"], row["data"]) == (model, data)]
-            if rows:
+            if rows := _rows(kept, model, data):
                 values = {
                     name: numpy.mean([row["values"][name] for row in rows], axis=0)
                     for name in rows[0]["values"]
@@ -129,7 +131,7 @@ def training_fields(found: Trainings, options: Options) -> dict[str, Any]:
             }
             for model in kept["models"]
             for data in (None, *kept["trains"])
-            if (own := [row for row in kept["rows"] if (row["model"], row["data"]) == (model, data)])
+            if (own := _rows(kept, model, data))
         ],
         "differences": [json_fields(one) for one in found.differences],
         "published": {

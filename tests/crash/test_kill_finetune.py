@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import tiny_models
 import torch
-from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
+from learnable import learnable, write_beir
 from safetensors.torch import load_file
 
 pytestmark = [pytest.mark.crash, pytest.mark.usefixtures("one_thread")]

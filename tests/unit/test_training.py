@@ -16,7 +16,7 @@ import pytest
 import tiny_models
 import torch
 from full_disk import largest_file
-from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
+from learnable import learnable, write_beir
 from safetensors.torch import load_file
 
 from agents.jobs.work import WorkSettings

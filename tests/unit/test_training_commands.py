@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tiny_models
-from learnable import learnable, one_thread, write_beir  # noqa: F401 - a fixture
+from learnable import learnable, write_beir
 
 import agents.training.evaluation
 from agents.training.csn99 import csn99, read_annotations

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _WORKSPACE = b"DUCK"
-"""What a workspace has in its first bytes, from the ninth."""
+"""The signature of a DuckDB file, its bytes 9 to 12."""
 RATIOS = "8:1:1"
 """The split of files: as in the paper."""
 
@@ -251,7 +251,7 @@ def evaluate_training(
         )
         work = TrainingEvaluation(request, work_settings(loaded))
         opened = stack.enter_context(workspace_for_a_while() if into is None else adding_to(into, loaded))
-        found, code, notes = carried_out(opened, work, "training", bool)
+        found, code, notes = carried_out(opened, work, "training", lambda found: bool(found.rows))
     if not found.rows:
         return Answer({"scores": []}, code=code, notes=notes)
     options = Options(bootstrap=bootstrap)
@@ -310,17 +310,17 @@ def _benchmark(
                 f"{first} needs a split: which of its pairs are trained on, and which are not.",
                 f"Name one: {first}@NAME; make one: workbench split {first} --name NAME",
             )
-        with _written_anew(made):
+        with _replacing(made):
             export_benchmark(first, made, split=split, config=config)
         return made, f"{first.stem}@{split}", False
-    with _written_anew(made):
+    with _replacing(made):
         _write_files(sources, made, split or RATIOS)
     return made, first.stem if len(sources) == 1 else f"{first.stem} and {len(sources) - 1} more", False
 
 
 @contextmanager
-def _written_anew(folder: Path) -> Iterator[None]:
-    """Make way for a folder, and leave nothing of it where it could not be written."""
+def _replacing(folder: Path) -> Iterator[None]:
+    """Remove a folder that is written again, and what was written of it where that fails."""
     shutil.rmtree(folder, ignore_errors=True)
     is_new = not folder.parent.exists()
     folder.parent.mkdir(parents=True, exist_ok=True)
