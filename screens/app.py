@@ -441,11 +441,13 @@ class WorkbenchApp(App[None]):
 
         self.push_screen(AdjudicateScreen(self.context, self))
 
-    def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
+    def open_review(
+        self, ids: Ids, index: int, query: QueueQuery | None = None, *, whole: bool = True
+    ) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on."""
         from screens.review.screen import ReviewScreen
 
-        review = ReviewScreen(self.context, self, ids.tolist(), index, query)
+        review = ReviewScreen(self.context, self, ids.tolist(), index, query, whole=whole)
         self.push_screen(review)
         return review
 

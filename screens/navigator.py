@@ -37,6 +37,9 @@ class OpenedReview(Protocol):
     def nearest_item(self) -> int | None:
         """The item that it shows or showed last; None without any."""
 
+    def complete_order(self, ids: Ids) -> None:
+        """Go on through the whole queue, of which only the beginning was known when the review was opened."""
+
 
 class Navigator(Protocol):
     """Opens screens. The app implements it; no message is posted, since a key could come before that."""
@@ -54,13 +57,16 @@ class Navigator(Protocol):
     def open_adjudication(self) -> None:
         """Show what raters disagree about."""
 
-    def open_review(self, ids: Ids, index: int, query: QueueQuery | None = None) -> OpenedReview:
+    def open_review(
+        self, ids: Ids, index: int, query: QueueQuery | None = None, *, whole: bool = True
+    ) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on.
 
         Args:
             ids: The items in their order.
             index: The place of the one to begin with.
             query: The query of the queue; all items in the order of import by default.
+            whole: Whether these are all; of the first ones `complete_order` is called with the others.
         """
 
     def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from screens.items.views import PaneText, review_parts
+from screens.items.reader import ItemReader
+from screens.items.views import PaneText
 from screens.widgets.text.document import Document
 from store.errors import JudgmentRefused
 from store.policy.scope import Scope
-from store.queries.questions import kind_name
 from store.record.evidence import PARTS, Citation, ItemPart, as_json, cite
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def evidence_of(workspace: Workspace, scope: Scope, item_id: int, wanted: Sequen
     Raises:
         JudgmentRefused: There are no such lines.
     """
-    with workspace.reading() as connection:
-        view = review_parts()[kind_name(connection, item_id)].load(connection, scope, item_id)
+    view = ItemReader(workspace, scope).read(item_id)
     shown = {part.part: part for part in (view.subject, *view.case) if part.part is not None and part.text}
     numbers: dict[ItemPart, set[int]] = {}
     for each in wanted:

@@ -361,15 +361,12 @@ class AdjudicateScreen(WorkbenchScreen):
         ruled = f"{bar(done, total, BAR_CELLS)} {done:,} ruled"
         path = one_line(self.context.workspace.path.name, 40)
         self.query_one(PlaceLine).show(
-            f" {path} › adjudicate › {where}",
-            f"{ruled} · {shown} · {who} ",
-            "",
-            shorter=[
+            [
                 (f" {path} › adjudicate › {where}", f"{ruled} · {shown} · {who} "),
                 (f" adjudicate › {where}", f"{ruled} · {shown} · {who} "),
                 (f" {where}", f"{ruled} · {shown} · {who} "),
                 (f" {short}", f"{done:,} ruled · {shown} · {who} "),
-            ],
+            ]
         )
         self._show_raters()
 

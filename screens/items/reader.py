@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, ReviewPart, review_parts
+from screens.items.views import ASKED_AGAIN, GUIDELINE, ItemView, PaneText, ReviewPart, review_part
 from screens.widgets.text.markdown import rendered
 from screens.widgets.text.sanitize import one_line
 from store.errors import UnknownName
@@ -89,7 +89,7 @@ class ItemReader:
     def _load(self, item_id: int) -> ItemView:
         with self._workspace.reading() as connection:
             kind = kind_name(connection, item_id)
-            part = review_parts().get(kind)
+            part = review_part(kind)
             if part is None:
                 known = kind in task_kinds()
                 raise UnknownName(

@@ -499,7 +499,12 @@ class ReviewPart:
 
 
 @cache
-def review_parts() -> Mapping[str, ReviewPart]:
-    """Return the screen parts of every registered task kind, by the kind's name."""
-    found = (entry.load() for entry in entry_points(group=GROUP) if entry.name.endswith(".screen"))
-    return {part.kind: part for part in found}
+def review_part(kind: str) -> ReviewPart | None:
+    """Return the screen part of a task kind; None where none is registered.
+
+    Those of other kinds are not imported, which the first item would wait for.
+    """
+    found: ReviewPart | None = next(
+        (entry.load() for entry in entry_points(group=GROUP, name=f"{kind}.screen")), None
+    )
+    return found

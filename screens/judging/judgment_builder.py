@@ -11,7 +11,7 @@ from uuid import UUID
 from screens.items.views import ItemView
 from store.policy.scope import REVEAL, Scope
 from store.queries.item import OwnLabel, OwnState
-from store.queries.progress import ProgressDelta, pace, progress
+from store.queries.progress import ProgressDelta, hourly, pace, today_and_left
 from store.record.actions import Action, new_record
 from store.record.evidence import Citation, as_json, readable_citations
 from store.record.ids import IdClock, now
@@ -22,9 +22,6 @@ from store.workspace.duckdb import Workspace
 
 IDLE_SECONDS = 30.0
 """A pause between two keys that is longer than this counts as time away, outside a study."""
-
-PACE_FROM = 3
-"""Items judged in a session from which its own pace is shown."""
 
 
 class Stopwatch:
@@ -203,8 +200,7 @@ class SessionProgress:
     def read(cls, workspace: Workspace, scope: Scope) -> SessionProgress:
         """Count a rater's work so far; slow in a large workspace, so for a thread worker."""
         with workspace.reading() as connection:
-            state = progress(connection, scope)
-            return cls(state.today, state.left, pace(connection, scope.rater_id))
+            return cls(*today_and_left(connection, scope), pace(connection, scope.rater_id))
 
     def follow(self, item_id: int, change: ProgressDelta) -> None:
         """Count an action that was stored."""
@@ -215,20 +211,18 @@ class SessionProgress:
 
     @property
     def pace(self) -> float | None:
-        """Judgments an hour, of this session once it has some, otherwise of the last hour."""
-        if len(self._times) < PACE_FROM:
-            return self._rate
+        """Judgments an hour, of this session once it is long enough, otherwise of the hour before it."""
         times = list(self._times.values())
-        seconds = times[-1] - times[0]
-        return (len(self._times) - 1) / seconds * 3600 if seconds else None
+        return hourly(len(times), times[-1] - times[0] if times else 0.0) or self._rate
 
-    def sentence(self, *, whole: bool = True) -> str:
+    def sentence(self, *, whole: bool = True, paced: bool = True) -> str:
         """Return the session line: `◷ 21 today · 48/h · 188 left`.
 
         Args:
             whole: Whether the list on the screen is that of all items; what is left is counted over all.
+            paced: Whether it has the pace.
         """
-        rate = self.pace
+        rate = self.pace if paced else None
         left = f"{self.left:,} left" if whole else f"{self.left:,} left in all"
         parts = [f"◷ {self.today:,} today", f"{rate:,.0f}/h" if rate else "", left]
         return " · ".join(part for part in parts if part) + " "

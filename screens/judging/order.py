@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class OrderPlace:
     """A place in the order of a review, as it was when the review went there.
 
+    Its numbers change once, where only the beginning of the order was known then (`ReviewOrder.complete`).
+
     Attributes:
         number: Its number in the queue, from 1; that of its first time where it comes again.
-        total: How many items the queue lists.
+        total: How many items the queue lists; None while only its beginning is known.
         again: Whether the item was put off and has come back.
     """
 
     item_id: int
     number: int
-    total: int
+    total: int | None
     again: bool
 
 
@@ -31,17 +33,42 @@ class ReviewOrder:
         ids: The items in their order, each once.
         index: Which place is shown.
         again: Items of these that come again at the end.
+        whole: Whether these are all; False for the first ones, before the others are known.
     """
 
-    def __init__(self, ids: Sequence[int], index: int = 0, again: Sequence[int] = ()) -> None:
+    def __init__(
+        self, ids: Sequence[int], index: int = 0, again: Sequence[int] = (), *, whole: bool = True
+    ) -> None:
         self.ids = [*ids, *again]
+        self.whole = whole
         self.total = len(ids)
         """How many items there are; what comes again is no further item."""
         self.index = min(max(0, index), max(0, len(self.ids) - 1))
 
     def take(self, other: ReviewOrder) -> None:
         """Go on in another order, at its place."""
-        self.ids, self.total, self.index = other.ids, other.total, other.index
+        self.ids, self.total, self.index, self.whole = other.ids, other.total, other.index, other.whole
+
+    def complete(self, ids: Sequence[int], places: Iterable[OrderPlace]) -> None:
+        """Take in the whole of an order of which only the beginning was known, and stay at its item.
+
+        Args:
+            ids: The items in their order, each once.
+            places: The places gone to already, which get their numbers in it.
+        """
+        begun, again, index = self.ids[: self.total], self.ids[self.total :], self.index
+        self.ids, self.total, self.whole = [*ids], len(ids), True
+        if index < len(begun):
+            self.index = min(index, self.total)
+            self.go_to(begun[index])
+            # What was put off since may stand at the end of it already.
+            ahead = set(self.ids[self.index :]) if again else ()
+            self.ids += [item_id for item_id in again if item_id not in ahead]
+        else:
+            self.index = self.total + index - len(begun)
+            self.ids += again
+        for place in places:
+            place.number, place.total = 1 + self.ids.index(place.item_id), self.total
 
     @property
     def item_id(self) -> int | None:
@@ -66,7 +93,7 @@ class ReviewOrder:
             return None
         again = self.index >= self.total
         number = 1 + (self.ids.index(item_id) if again else self.index)
-        return OrderPlace(item_id, number, self.total, again)
+        return OrderPlace(item_id, number, self.total if self.whole else None, again)
 
     def at(self, offset: int) -> int | None:
         """Return the item `offset` places further on, None beyond an end."""
@@ -74,8 +101,8 @@ class ReviewOrder:
         return self.ids[place] if 0 <= place < len(self.ids) else None
 
     def move(self, offset: int) -> bool:
-        """Move on, from the last item to the end; return whether there was a place."""
-        if not self.ids or not 0 <= self.index + offset <= len(self.ids):
+        """Move on, from the last item to the end; return whether there was a place, as far as is known."""
+        if not self.ids or not 0 <= self.index + offset <= len(self.ids) - (not self.whole):
             return False
         self.index += offset
         return True

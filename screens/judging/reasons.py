@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textual import events
 
 from screens.help import key_name
-from screens.items.views import ItemView, review_parts
+from screens.items.views import ItemView, review_part
 from screens.judging.context import JudgingContext
 from screens.settings import DEFAULT_REASONS, DEFAULT_UNDECIDED
 from screens.widgets.text.sanitize import one_line
@@ -96,7 +96,7 @@ class ReasonMenu:
         codes, default = (
             (settings.undecided, DEFAULT_UNDECIDED) if undecided else (settings.reasons, DEFAULT_REASONS)
         )
-        part = review_parts().get(item.kind)
+        part = review_part(item.kind)
         if part is None or codes != default:
             return codes
         if undecided:

@@ -86,6 +86,8 @@ class QueueScreen(WorkbenchScreen):
         self._new = 0
         self._afresh = False
         self._generation = 0
+        # Whose items are listed, be it only the first of them.
+        self._listed_generation = 0
         self._complete = False
         self._loaded: LoadedQueue | None = None
         self._go_to: int | None = None
@@ -96,6 +98,8 @@ class QueueScreen(WorkbenchScreen):
         self._open_any = False
         self._failure: Exception | None = None
         self._review: OpenedReview | None = None
+        # The review that goes through the first items of an order, until the others are known.
+        self._begun_review: OpenedReview | None = None
         self._progress_soon = Soon(self, PROGRESS_SECONDS, group="progress")
         self._preview_soon = Soon(self, PREVIEW_SECONDS, group="preview")
         self._typed_ahead: list[events.Key] = []
@@ -141,8 +145,10 @@ class QueueScreen(WorkbenchScreen):
         """Go to the item that was reviewed last, and look for what is new."""
         if not self._generation:
             return
-        review, self._review = self._review, None
+        review, self._review, self._begun_review = self._review, None, None
         self.items.return_from(review)
+        if self.items.item_id is not None:
+            self._preview_later(self.items.item_id)
         self._show_unsaved()
         if self._complete:
             # A failed count is repeated when the order is next read.
@@ -253,12 +259,16 @@ class QueueScreen(WorkbenchScreen):
                 afresh=self._afresh,
                 at=at,
             )
+            self._listed_generation = generation
             self._afresh = False
         if found.runs is not None:
             self.context.runs.take(found.runs)
         if found.here is not None:
             self._complete, self._go_to = True, None
             self._loaded, self.kinds_here = found, found.here
+            if self._begun_review is not None:
+                self._begun_review.complete_order(found.ids)
+                self._begun_review = None
             # The lines come first.
             self._progress_soon.call(self._count_progress)
         self._lay_out()
@@ -398,11 +408,14 @@ class QueueScreen(WorkbenchScreen):
         self._preview_soon.call(partial(self._read_preview, item_id), again=True)
 
     def _read_preview(self, item_id: int) -> None:
-        if not self.has_class("-wide"):
+        if not self.has_class("-wide") or not self.is_current:
             return
 
+        def read() -> ItemView:
+            # What reads items is imported here: keys would wait for that, too.
+            return self.reader.read(item_id)
+
         # The list shows read errors; the preview stays with the item before.
-        read = partial(self.reader.read, item_id)
         in_thread(self, read, self._show_preview, group="preview")
 
     async def _show_preview(self, view: ItemView) -> None:
@@ -447,13 +460,17 @@ class QueueScreen(WorkbenchScreen):
 
     @on(ItemChosen)
     def _item_chosen(self, message: ItemChosen) -> None:
-        if not self._complete:
-            # A review goes through the whole queue, in the order it has when the review begins.
+        if self._listed_generation != self._generation:
+            # The lines are those of the order before, and a review goes through that of its queue.
             self._to_open = message.item_id
             return
         self._to_open = None
         self.keep_place()
-        self._review = self.navigator.open_review(self.items.ids, message.index, self.queue_query)
+        whole = self._complete
+        self._review = self.navigator.open_review(
+            self.items.ids, message.index, self.queue_query, whole=whole
+        )
+        self._begun_review = None if whole else self._review
         for typed in self._typed_ahead:
             again = events.Key(typed.key, typed.character)
             again.time = typed.time

@@ -17,7 +17,7 @@ from screens.items.views import ItemView
 from screens.judging.context import SAVING, JudgingContext
 from screens.judging.judgment_builder import SessionProgress
 from screens.judging.keys import JudgingKeyLine
-from screens.judging.order import ReviewOrder
+from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.recent import latest_signs
 from screens.queue.query import QueueQuery
 from screens.review.outcomes import outcomes
@@ -35,8 +35,8 @@ from store.record.actions import Action
 
 SaveState = Literal["none", "saving", "saved", "failed"]
 
-RUN_WHOLE, RUN_SHORT = 48, 24
-"""Cells that the name of the run has in the first line, where there is room, and where there is little."""
+RUN_WHOLE, RUN_SHORT, RUN_HASH = 48, 24, 14
+"""Cells that the name of the run has in the first line: with much room, with little, and at least."""
 
 
 LEAST_BESIDE = 12
@@ -61,32 +61,20 @@ def _pad(left: str, right: str, width: int) -> str:
 
 
 class PlaceLine(Static):
-    """Where the rater is: workspace, place in the queue, rater, pace."""
+    """Where the rater is: workspace, place in the queue, run, rater, and what is done and left."""
 
     _forms: tuple[tuple[str, str], ...] = ()
     _latest: Callable[[int], str] | None = None
 
-    def show(
-        self,
-        place: str,
-        who: str,
-        pace: str,
-        *,
-        shorter: Sequence[tuple[str, str]] = (),
-        latest: Callable[[int], str] | None = None,
-    ) -> None:
-        """Show the place on the left, and who judges at which pace on the right.
+    def show(self, forms: Sequence[tuple[str, str]], latest: Callable[[int], str] | None = None) -> None:
+        """Show the first of some texts that fits.
 
         Args:
-            place: The workspace and the place in it.
-            who: The rater, and whether the review is blind.
-            pace: How far the rater is; empty where nothing is counted.
-            shorter: Shorter texts for a narrow line, as (left, right), the longest first.
-            latest: Returns the signs of the last judgments that fit in some cells between the two.
+            forms: The place on the left and the rater's progress on the right, the longest first.
+            latest: Returns the signs of the last judgments that fit in some cells between the two, if any are
+                shown.
         """
-        self._latest = latest
-        whole = [(place, f"{who}   {pace}")] if pace else []
-        self._forms = (*whole, *shorter, (place, who))
+        self._forms, self._latest = tuple(forms), latest
         self._lay_out()
 
     def on_resize(self) -> None:
@@ -398,6 +386,11 @@ def _width(text: str) -> int:
     return Content(text).cell_length
 
 
+def _numbered(place: OrderPlace) -> str:
+    """Return the number of a place: "118 of 306"; while the others are counted "118 of …"."""
+    return f"{place.number:,} of {'…' if place.total is None else f'{place.total:,}'}"
+
+
 class ReviewHeader:
     """Updates the lines above the panes, and follows the rater's progress for them.
 
@@ -445,7 +438,7 @@ class ReviewHeader:
         number, *filtered = self.listed()
         here = guard.on_screen.place if guard.on_screen is not None else guard.wanted
         if here is not None:
-            number += f", {here.number:,} of {here.total:,}{' · again' if here.again else ''}"
+            number += f", {_numbered(here)}{' · again' if here.again else ''}"
         elif order.at_end:
             number += f", end of {order.total:,}"
         place = " · ".join([f" {one_line(context.workspace.path.name, 40)} › {number}", *filtered])
@@ -456,32 +449,40 @@ class ReviewHeader:
         waiting = len(context.recorder.failures)
         failed = f"! {waiting:,} not saved · " if waiting else ""
         whole = not self.kinds or self._query().wanted == QueueFilter()
-        pace = self.progress.sentence(whole=whole) if self.progress else ""
-        briefly = f"{failed}{rater}{' · blind' if blind else ''}"
+        progress = self.progress
+        counted = progress.sentence(whole=whole, paced=False) if progress else ""
+        paced = progress.sentence(whole=whole) if progress else ""
         until = "until you answer" if context.scope.reveals else "yes"
-        who = f"{failed}rater: {rater} · blind: {until if blind else 'no'} "
+        who = f"rater: {rater} · blind: {until if blind else 'no'} "
         if context.study is not None:
-            who = f"{failed}rater: {rater} "
-        paced = f"{briefly} · {pace}" if pace else f"{briefly} "
-        # Where room is short, first the pace goes, then the filter: the run is always named.
-        kind = None if self._shared.item is None else self._shared.item.kind
-        runs = list(dict.fromkeys(context.runs.words(cells, kind) for cells in (RUN_WHOLE, RUN_SHORT)))
-        # In a study the line says where the rater is; the case of an item that shows a run names it.
-        named = [f" · {run}" if run and context.study is None else "" for run in runs]
+            who = f"rater: {rater} "
+        briefly = f"{rater}{' · blind' if blind else ''} "
         in_short = " · ".join([f" {number}", *filtered])
+        kind = None if self._shared.item is None else self._shared.item.kind
+
+        def form(left: str, cells: int, who: str, counted: str) -> tuple[str, str]:
+            # In a study the line says where the rater is; the case of an item that shows a run names it.
+            run = context.runs.words(cells, kind) if cells and context.study is None else ""
+            between = "  " if who.startswith("rater:") and counted else "· " if who and counted else ""
+            return f"{left} · {run}" if run else left, f"{failed}{who}{between}{counted}"
+
+        # Where room is short, the pace goes first; what is done and left stays, and of a run's name its hash.
         recorder = context.recorder
         self._shared.screen.query_one(PlaceLine).show(
-            *(f"{place}{named[0]}", who, pace),
-            latest=lambda cells: latest_signs(recorder.signs, recorder.taken_back, cells),
-            shorter=[
-                *((f"{place}{run}", f"{who}  {pace}") for run in named[1:] if pace),
-                *(
-                    (f"{left}{run}", right)
-                    for left in dict.fromkeys((in_short, f" {number}"))
-                    for right in dict.fromkeys((paced, f"{briefly} "))
-                    for run in named
-                ),
+            [
+                form(place, RUN_WHOLE, who, paced),
+                form(place, RUN_SHORT, who, paced),
+                form(place, RUN_SHORT, who, counted),
+                form(in_short, RUN_WHOLE, briefly, paced),
+                form(in_short, RUN_SHORT, briefly, paced),
+                form(in_short, RUN_SHORT, briefly, counted),
+                form(in_short, RUN_HASH, briefly, counted),
+                form(f" {number}", RUN_SHORT, briefly, counted),
+                form(f" {number}", RUN_HASH, briefly, counted),
+                form(f" {number}", RUN_HASH, "", counted),
+                form(f" {number}", 0, "", counted),
             ],
+            lambda cells: latest_signs(recorder.signs, recorder.taken_back, cells),
         )
 
     def _in_study(self, study: StudyPlace) -> str:
@@ -490,7 +491,7 @@ class ReviewHeader:
         here = guard.on_screen.place if guard.on_screen is not None else guard.wanted
         words = [one_line(study.name, 30)]
         if here is not None:
-            words.append(f"{here.number:,} of {here.total:,}{', again' if here.again else ''}")
+            words.append(f"{_numbered(here)}{', again' if here.again else ''}")
         elif order.at_end:
             words.append(f"end of {order.total:,}")
         if session.sittings > 1:

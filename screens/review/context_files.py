@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from agents.repositories.files import read_file
 from screens.dispatch import Handler, Handlers
 from screens.items.views import ItemView, PaneText, Piece
 from screens.judging.context import JudgingContext
@@ -61,6 +60,8 @@ def _title(piece: Piece, *words: str) -> str:
 
 def _load(repositories: Path, piece: Piece) -> LoadedText:
     """Read the file of a piece, at the lines of the piece."""
+    from agents.repositories.files import read_file
+
     file = read_file(repositories, piece.repository, piece.path, piece.text, piece.revision)
     found = [] if file.lines is not None else ["piece not found in it"]
     return LoadedText(file.text, piece.language, _title(piece, file.state, *found), file.lines)

@@ -23,13 +23,12 @@ from store.formatting import pluralize
 from store.kinds.counting import counted_kinds
 from store.queries.queue import items_by_kind, queue_ids
 from store.queries.rows import QueueFilter, Status
-from store.studies.dashboard import GoldScore
-from store.studies.practice import practice_score
 from store.studies.session import SittingProgress, StudySession, sitting_progress
 from store.workspace.duckdb import Workspace
 
 if TYPE_CHECKING:
     from store.policy.scope import Scope
+    from store.studies.dashboard import GoldScore
 
 BAR_CELLS = 30
 
@@ -252,6 +251,8 @@ class EndOfList:
     def _read(self) -> ListCounts | SittingProgress | GoldScore:
         context = self._shared.context
         if context.study is not None and context.program.lessons:
+            from store.studies.practice import practice_score
+
             # What is on its way to the disk is counted, too.
             context.workspace.lane.drain(DRAIN_SECONDS)
             session = context.study.session
@@ -274,8 +275,8 @@ class EndOfList:
         keys["back"] = key_name(keys_of(command_named("review.back"), self._shared.context.settings))
         card, study = self._shared.screen.query_one(EndCard), self._shared.context.study
         if self._shared.context.program.lessons:
-            card.show_practice(found if isinstance(found, GoldScore) else None, keys)
+            card.show_practice(None if isinstance(found, ListCounts | SittingProgress) else found, keys)
         elif study is not None:
             card.show_sitting(study.session, found if isinstance(found, SittingProgress) else None, keys)
-        elif not isinstance(found, SittingProgress | GoldScore):
+        elif found is None or isinstance(found, ListCounts):
             card.show(" · ".join(self._header.listed()), self._order.total, found, keys)

@@ -9,7 +9,6 @@ from textual.widgets import Static
 
 from screens.help import with_keys
 from screens.widgets.text.sanitize import one_line
-from store.studies.practice import is_right
 from store.tables.record import Judgment
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ class Practice:
             place = item.place_of(record.target)
             question = item.questions[item.at if place is None else place]
             known = lesson.gold[question.spec.name]
+            from store.studies.practice import is_right
+
             right = is_right(question.spec.name, record.value or 0, known)
             all_right = all_right and right
             word = question.spec.scale.word(record.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from textual import events, on
@@ -49,7 +49,7 @@ from screens.review.session import SessionSaver
 from screens.review.sides import Sides
 from screens.review.text_revisions import TextRevisions
 from screens.session_recorder import UndoResult
-from screens.threads import Deliver, in_parts
+from screens.threads import Deliver, in_parts, in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import SearchMoved, TextPane
@@ -60,6 +60,9 @@ from store.record.actions import Action
 from store.record.evidence import Citation
 from store.record.expert_runs import WITHOUT_TEST
 from store.studies.session import StudySession
+
+if TYPE_CHECKING:
+    from store.queries.rows import Ids
 
 LOADING = "Loading …"
 
@@ -84,6 +87,7 @@ class ReviewScreen(WorkbenchScreen):
     Args:
         index: The place of the one to begin with.
         query: The query of the queue; all items by default.
+        whole: Whether these are all items of the queue; see `complete_order`.
         resume_from: The session that is gone on with, in place of the items given; an empty one for none.
     """
 
@@ -105,10 +109,11 @@ class ReviewScreen(WorkbenchScreen):
         index: int = 0,
         query: QueueQuery | None = None,
         *,
+        whole: bool = True,
         resume_from: Mapping[str, Any] = _NO_SESSION,
     ) -> None:
         super().__init__(context, navigator)
-        self.order = ReviewOrder(ids, index)
+        self.order = ReviewOrder(ids, index, whole=whole)
         self._resume_from = resume_from
         self.items = ItemReader(context.workspace, context.scope, context.runs.revealed)
         idle = IDLE_SECONDS if context.study is None else context.study.idle_seconds
@@ -220,6 +225,9 @@ class ReviewScreen(WorkbenchScreen):
         context.jobs.events.subscribe(self, self._job_event)
         context.tests.ended.subscribe(self, self.tests.ended)
         context.runs.changed.subscribe(self, self._run_changed)
+        if not self._resume_from and self.order.item_id is not None:
+            # Its error is shown when the item is.
+            in_thread(self, partial(self.items.read, self.order.item_id), group="ahead", exclusive=False)
         in_parts(self, self._prepare, self._not_read, group="session")
 
     def _prepare(self, deliver: Deliver) -> None:
@@ -251,6 +259,14 @@ class ReviewScreen(WorkbenchScreen):
             # The message on a key refused meanwhile stays.
             self.shared.show_message(self.judging.reasons.missing_reason)
         self.show_item()
+
+    def complete_order(self, ids: Ids) -> None:
+        """Go on through the whole queue, of which only the beginning was known when the review was opened."""
+        shown = self.guard.on_screen
+        places = [self.guard.wanted, None if shown is None else shown.place]
+        self.order.complete(ids.tolist(), [place for place in places if place is not None])
+        if self.is_mounted:
+            self.header.show_place()
 
     def _take_order(self, query: QueueQuery, order: ReviewOrder) -> None:
         self.session.query = query
@@ -519,7 +535,9 @@ class ReviewScreen(WorkbenchScreen):
         """Go to the next item of the queue that has neither a label nor a "cannot decide"."""
         self.judging.reasons.drop()
         self.shared.show_message("")
-        if self.order.ids:
+        if not self.order.whole:
+            self.shared.show_message("The rest of the queue is being read. Press again.")
+        elif self.order.ids:
             find = partial(self._find_open, self.order.ids, self.order.index)
             in_parts(self, find, self.context.notices.report_error, group="open")
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, case, func, literal, select
+from sqlalchemy import Connection, Select, case, func, literal, select
 
 from store.json_fields import NOT_IN_JSON, fields_of, json_fields
 from store.kinds.counting import in_order
@@ -26,6 +26,9 @@ from store.tables.people import Assignment, Question, Rater
 from store.tables.record import Judgment, JudgmentRow, Mark, MarkRow, QuestionTarget
 from store.tables.responses import ResponseRef, Score
 from store.tables.runs import StepRow
+
+PACE_SECONDS = 600.0
+"""From the first to the last judgment, the time before which a pace would say little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,31 +174,8 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     """
     rater = scope.rater or RaterRef(0, "human", "")
     item, source, step, people = (table_of(model) for model in (Item, Source, StepRow, Rater))
-    labels, marks = own_labels(scope), own_marks(scope)
-    answers = answered_count(scope)
-    required, responses = required_count(item, scope=scope, answers=answers)
-    status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
-    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    statement = (
-        select(
-            item.c.kind,
-            func.count().label("items"),
-            func.count(case((status == "judged", 1))).label("judged"),
-            func.count(case((status == "cannot_decide", 1))).label("cannot_decide"),
-            func.count(case((status == "skipped", 1))).label("skipped"),
-            func.count(case((marks.c.flagged, 1))).label("flagged"),
-            func.count(case(((status == "judged") & (answers.c.latest >= midnight), 1))).label("today"),
-            func.count(answers.c.answered).label("begun"),
-        )
-        .select_from(item)
-        .outerjoin(answers, answers.c.item_id == item.c.id)
-        .outerjoin(marks, marks.c.item_id == item.c.id)
-        .where(in_scope(scope, item.c.id))
-        .group_by(item.c.kind)
-    )
-    if responses is not None:
-        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
-    found = {row.kind: row for row in connection.execute(statement)}
+    labels = own_labels(scope)
+    found = {row.kind: row for row in connection.execute(_own_counts(scope))}
     begun = sum(row.begun for row in found.values())
     scored = compared = agreed = None
     ruled: dict[str, int] = {}
@@ -277,8 +257,42 @@ def progress(connection: Connection, scope: Scope) -> Progress:
     )
 
 
-def pace(connection: Connection, rater_id: int, minutes: float = 60.0) -> float | None:
-    """Return how many judgments an hour the rater gave in the last `minutes`, None when fewer than two.
+def _own_counts(scope: Scope) -> Select[Any]:
+    """Select a rater's counts of each kind, as `Progress` has them."""
+    item, marks, answers = table_of(Item), own_marks(scope), answered_count(scope)
+    required, responses = required_count(item, scope=scope, answers=answers)
+    status = status_of(func.coalesce(answers.c.answered, 0), required, marks)
+    midnight = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    statement = (
+        select(
+            item.c.kind,
+            func.count().label("items"),
+            func.count(case((status == "judged", 1))).label("judged"),
+            func.count(case((status == "cannot_decide", 1))).label("cannot_decide"),
+            func.count(case((status == "skipped", 1))).label("skipped"),
+            func.count(case((marks.c.flagged, 1))).label("flagged"),
+            func.count(case(((status == "judged") & (answers.c.latest >= midnight), 1))).label("today"),
+            func.count(answers.c.answered).label("begun"),
+        )
+        .select_from(item)
+        .outerjoin(answers, answers.c.item_id == item.c.id)
+        .outerjoin(marks, marks.c.item_id == item.c.id)
+        .where(in_scope(scope, item.c.id))
+        .group_by(item.c.kind)
+    )
+    if responses is not None:
+        statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
+    return statement
+
+
+def today_and_left(connection: Connection, scope: Scope) -> tuple[int, int]:
+    """Return `Progress.today` and `Progress.left` of a rater, without what else `progress` counts."""
+    rows = connection.execute(_own_counts(scope)).all()
+    return sum(row.today for row in rows), sum(row.items - row.judged - row.cannot_decide for row in rows)
+
+
+def pace(connection: Connection, rater_id: int) -> float | None:
+    """Return how many judgments an hour a rater gave in the last one; None before `PACE_SECONDS` of work.
 
     Only judgments made on a screen count: they carry the time that they took, those of scripts do not. The
     rate is taken from the first to the last of them, so that a pause before the first does not count.
@@ -290,11 +304,15 @@ def pace(connection: Connection, rater_id: int, minutes: float = 60.0) -> float 
             judgment.c.value.is_not(None),
             judgment.c.elapsed_ms.is_not(None),
             judgment.c.origin.in_(("independent", "accept", "override")),
-            judgment.c.created_at >= now() - timedelta(minutes=minutes),
+            judgment.c.created_at >= now() - timedelta(hours=1),
         )
     ).one()
-    seconds: float = (last - first).total_seconds() if number > 1 else 0.0
-    return (number - 1) / seconds * 3600 if seconds else None
+    return hourly(number, (last - first).total_seconds() if number else 0.0)
+
+
+def hourly(number: int, seconds: float) -> float | None:
+    """Return how many an hour some judgments are, from the first to the last; None for too short a time."""
+    return (number - 1) / seconds * 3600 if seconds >= PACE_SECONDS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -10,6 +9,7 @@ import sys
 from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 
@@ -101,7 +101,7 @@ def connect(path: Path) -> duckdb.DuckDBPyConnection:
         WorkspaceError: It cannot be read or written, or is no database.
         WorkspaceLocked: Another process holds it.
     """
-    _spare_searches()
+    _leave_pandas_out()
     try:
         # Made absolute, since DuckDB has a meaning of its own for names such as ":memory:" and "md:x".
         # A file of another program is refused, rather than read by an extension fetched from the network.
@@ -166,25 +166,40 @@ def is_damage(error: BaseException) -> bool:
     return _DAMAGE.search(str(error)) is not None
 
 
+_STATEMENTS = ("store", "agents", "screens", "workbench", "sqlalchemy", "duckdb_sqlalchemy")
+"""The packages whose code gives DuckDB statements; none of them imports pandas itself."""
+
+
 class _NoPandas(MetaPathFinder):
-    """Says at once that pandas is not installed, as the search of the import path would after a while."""
+    """Says at once that there is no pandas when it is DuckDB that looks for it."""
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Refuse pandas, leave every other name to the finders behind.
+        """Refuse pandas where a statement is given, leave every other import to the finders behind.
 
         Raises:
-            ModuleNotFoundError: It is pandas.
+            ModuleNotFoundError: It is pandas, and DuckDB that asks for it.
         """
-        if name == "pandas" or name.startswith("pandas."):
+        if name.partition(".")[0] == "pandas" and _importer().partition(".")[0] in _STATEMENTS:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
-def _spare_searches() -> None:
-    """Keep DuckDB from searching for pandas twice for every parameter of every statement.
+def _importer() -> str:
+    """Return the name of the module that imports another one; where DuckDB does, of the one that calls it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if frame.f_globals is not globals() and not name.startswith(("importlib._", "_frozen_importlib")):
+            return name
+        frame = frame.f_back
+    return ""
 
-    Where it is not installed, each search goes through all of the import path: 8 of the 16 ms of a judgment.
+
+def _leave_pandas_out() -> None:
+    """Keep DuckDB from importing pandas with the first parameter of a statement, and from searching for it.
+
+    It only asks whether a parameter is one of the missing values of pandas, which none of ours is. Where
+    pandas is installed, its import takes a third of a start; where it is not, each search goes through all
+    of the import path, for every parameter of every statement.
     """
-    if any(isinstance(finder, _NoPandas) for finder in sys.meta_path) or "pandas" in sys.modules:
-        return
-    if importlib.util.find_spec("pandas") is None:
+    if not any(isinstance(finder, _NoPandas) for finder in sys.meta_path):
         sys.meta_path.insert(0, _NoPandas())

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from apps import app_of, context_of
+from review_bench import line_of
 from settling import Gate, settled
 from small_workspace import GOOD, pairs_workspace
 from textual.widgets import Static
@@ -14,9 +15,11 @@ from textual.widgets import Static
 from screens.app import WorkbenchApp
 from screens.home.facts import HomeFacts, read_facts
 from screens.home.screen import HomeScreen
+from screens.judging.order import ReviewOrder
 from screens.queue.loader import LoadedQueue, QueueLoader
 from screens.queue.query import QueueQuery
 from screens.queue.screen import QueueScreen
+from screens.review.bars import PlaceLine
 from screens.review.screen import ReviewScreen
 from store.errors import WorkspaceError
 from store.first_look import QUEUE_SESSION, FirstLook, look
@@ -181,10 +184,48 @@ async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
         assert isinstance(app.screen, QueueScreen)
         assert app.screen.items.count > 1
         await pilot.press("down", "down", "enter")
-        assert isinstance(app.screen, QueueScreen)
+        screen = app.screen
+        assert isinstance(screen, ReviewScreen)
+        assert screen.item is not None
+        assert screen.item.item_id == 3
+        assert "pairs, 3 of …" in line_of(app, PlaceLine)
+        await pilot.press("s")
+        assert screen.item.item_id == 4
+        await pilot.press("j")
+        assert "being read" in screen.shared.message
+        await pilot.press("n")
         go.set()
         await settled(pilot.app)
-        assert isinstance(app.screen, ReviewScreen)
-        assert app.screen.item is not None
-        order = cast(ReviewScreen, app.screen).order
-        assert (order.item_id, order.total) == (3, COUNT)
+        order = screen.order
+        assert (order.item_id, order.total, order.ids[-1]) == (5, COUNT, 3)
+        assert len(order.ids) == COUNT
+        # The item that was put off stands at its end, so that three are before this one.
+        assert f"pairs, 4 of {COUNT}" in line_of(app, PlaceLine)
+        await pilot.press("p")
+        assert screen.item.item_id == 4
+        assert f"pairs, 3 of {COUNT}" in line_of(app, PlaceLine)
+
+
+def test_the_whole_of_an_order_keeps_the_place_in_what_was_known_of_it() -> None:
+    order = ReviewOrder([1, 2, 5], whole=False)
+    first = order.place
+    assert order.move(1)
+    place = order.place
+    assert first is not None
+    assert place is not None
+    assert (place.number, place.total) == (2, None)
+    order.complete([1, 7, 2, 5, 9], [first, place])
+    assert (order.item_id, order.index, order.total, order.whole) == (2, 2, 5, True)
+    assert [(one.number, one.total) for one in (first, place)] == [(1, 5), (3, 5)]
+
+
+def test_the_end_of_what_is_known_of_an_order_is_not_its_end() -> None:
+    order = ReviewOrder([1, 2], whole=False)
+    order.put_last(1)
+    assert order.move(2)
+    assert (order.item_id, order.move(1), order.at_end) == (1, False, False)
+    # What has come again stays where it is, behind all that was not known.
+    order.complete([1, 2, 3], [])
+    assert (order.ids, order.index, order.total) == ([1, 2, 3, 1], 3, 3)
+    assert order.move(1)
+    assert order.at_end

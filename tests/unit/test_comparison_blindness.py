@@ -10,7 +10,7 @@ import pytest
 from sealed_bench import plain, session_of
 
 from screens.home.facts import read_facts
-from screens.items.views import review_parts
+from screens.items.views import review_part
 from store.ingest.importing import import_files
 from store.kinds.comparison import AS_LISTED, COMPARISON, SWAPPED
 from store.queries.item import item_texts, load_item
@@ -82,7 +82,7 @@ def queried(workspace):
     ids = [int(number) for number in queue_ids(workspace, scope)]
     filters = [QueueFilter(text=text) for text in ("alpha", "omega", "c-", "one_1", "thing 2")]
     with workspace.reading() as connection:
-        part = review_parts()[COMPARISON.name]
+        part = review_part(COMPARISON.name)
         yield [load_item(connection, scope, COMPARISON, one) for one in ids]
         yield [part.load(connection, scope, one) for one in ids]
         yield [item_texts(connection, [one], scope)[one] for one in ids]

@@ -43,7 +43,7 @@ import store.queries
 from agents.sandbox.repair import StoredSnapshot
 from screens.exporting.options import read_options
 from screens.home.facts import read_facts
-from screens.items.views import review_parts
+from screens.items.views import review_part
 from screens.queue.query import QueueQuery
 from screens.review.next_item import restored_order, resumed_item
 from store.errors import HiddenData, UnknownName, WorkbenchError
@@ -630,7 +630,7 @@ def loaded(connection, scope, number):
 def viewed(connection, scope, number):
     """An item as a review shows it."""
     kind = questions.kind_of(connection, number)
-    return review_parts()[kind.name].load(connection, scope, number)
+    return review_part(kind.name).load(connection, scope, number)
 
 
 def a_label(connection, scope):

@@ -7,7 +7,7 @@ from judging import Desk, judged_workspace
 from recorded import RATERS, recorded_workspace
 
 from store.policy.scope import REVIEW, Scope, Visibility
-from store.queries.progress import pace, progress
+from store.queries.progress import pace, progress, today_and_left
 from store.record.ids import now
 from store.record.raters import find_rater
 
@@ -31,9 +31,9 @@ def progress_of(workspace, name="dana", *, blind=False, phase=REVIEW):
         return progress(connection, scope)
 
 
-def pace_of(desk, **options):
+def pace_of(desk):
     with desk.workspace.reading() as connection:
-        return pace(connection, desk.rater.id, **options)
+        return pace(connection, desk.rater.id)
 
 
 @pytest.mark.parametrize("rater", RATERS)
@@ -120,4 +120,25 @@ def test_pace_leaves_out_what_is_no_judging(workspace):
     at(other, 1, 5)
     at(desk, 6, 5, elapsed_ms=None)  # by a script: nobody looked at a screen
     assert pace_of(desk) == pytest.approx(expected, rel=0.01)
-    assert pace_of(desk, minutes=1) is None
+
+
+def test_there_is_no_pace_before_ten_minutes_of_work(workspace):
+    desk = Desk(workspace)
+    for item, seconds in enumerate((590, 300, 100, 1), start=1):
+        at(desk, item, seconds)
+    assert pace_of(desk) is None
+    at(desk, 5, 602)
+    assert pace_of(desk) == pytest.approx(4 / 601 * 3600, rel=0.01)
+
+
+def test_what_the_header_counts_is_what_the_progress_counts(workspace):
+    desk = Desk(workspace)
+    at(desk, 1, 0)
+    at(desk, 2, 5)
+    at(desk, 3, 2 * 86_400)
+    scope = Scope(desk.rater)
+    with workspace.reading() as connection:
+        whole = progress(connection, scope)
+        assert today_and_left(connection, scope) == (whole.today, whole.left)
+    assert whole.today in (1, 2)  # the second may be of the day before, at midnight
+    assert whole.left == whole.total - 3
