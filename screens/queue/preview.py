@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -54,8 +55,11 @@ class Preview(Vertical):
         prompt.update(Content(one_line(view.prompt, PROMPT_CHARACTERS)))
         claim.update(Content(_claims(view)))
         claim.display = any(question.claim for question in view.questions)
-        subject = view.subject
+        # There is little room: lines are not wrapped, and begin where the one that is judged does.
+        subject = replace(view.subject, compared=False)
         subject.load_into(pane, title=subject.title, empty=with_keys(self._settings, subject.empty))
+        if subject.kind == "code":
+            pane.begin_at(subject.start or 1, indented=True)
 
 
 def _claims(view: ItemView) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from screens.widgets.item_list.columns import kind_letters
 from store.formatting import progress_bar
 from store.kinds.counting import in_order
 from store.kinds.spec import task_kinds
@@ -65,9 +66,15 @@ def _variants(
             counts = Content("")
             if progress is not None and bar is not None and is_told:
                 counts = _counts(progress, kind, bar)
-            part = Content.assemble((key, "bold"), f" {word}", counts)
+            part = Content.assemble((key, "bold"), " ", _named(word, kind, chosen), counts)
             parts.append(Content.assemble("[", part, "]").stylize("$text-accent") if kind == chosen else part)
         yield Content(_GAP).join(parts)
+
+
+def _named(word: str, kind: str | None, chosen: str | None) -> Content:
+    """Return the word for a kind, the letter underlined that stands for it in a list of all kinds."""
+    place = word.find(kind_letters().get(kind, "")) if kind is not None and chosen is None else -1
+    return Content(word).stylize("underline", place, place + 1) if place >= 0 else Content(word)
 
 
 def _counts(progress: QueueProgress, kind: str | None, bar: int) -> Content:

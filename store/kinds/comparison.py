@@ -66,7 +66,8 @@ SCALES: dict[str, tuple[float, ...]] = {
 }
 """The values that raters may give, by the name of a study's scale."""
 
-ABOUT = ("codes", "answers", "completions")
+COMPLETIONS = "completions"
+ABOUT = ("codes", "answers", COMPLETIONS)
 """What candidates can be."""
 
 GUIDELINE = (

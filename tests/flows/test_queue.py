@@ -30,6 +30,7 @@ from screens.queue.sort import SortScreen
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
+from screens.widgets.text.view import TextPane
 from store.events import silent
 from store.first_look import QUEUE_SESSION
 from store.ingest.choices import ImportChoices
@@ -254,7 +255,8 @@ async def test_a_digit_lists_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert screen.queue_query.wanted.kind is None
             assert read(screen)
             assert said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
-            assert lines(app)[0].split()[:2] == ["you", "kind"]
+            assert lines(app)[0].split()[:2] == ["you", "item"]
+            assert {line.split()[-1] for line in lines(app)[1:] if line.strip()} == {"p", "c", "r"}
             await pilot.press("4")
             assert notices(app) == ["There are items of 3 kinds."]
             assert screen.queue_query.wanted == QueueFilter()
@@ -561,7 +563,7 @@ async def test_what_no_item_here_can_have_is_not_offered(tmp_path: Path) -> None
         async with app.run_test(size=(120, 40)) as pilot:
             await opened(pilot)
             await pilot.resize_terminal(200, 40)
-            assert lines(app)[0].split() == ["you", "kind", "item", "detail"]
+            assert lines(app)[0].split() == ["you", "item", "detail", "kind"]
             await pilot.press("f")
             assert isinstance(app.screen, FilterScreen)
             names = {row.field.name for row in app.screen.query(ChoiceRow)}
@@ -687,6 +689,16 @@ async def test_a_preview_that_waits_for_its_first_item_says_so_and_has_no_border
         prompt = screen.query_one("#preview-prompt", Static)
         assert str(prompt.content) == "Reading …"
         assert prompt.styles.border_top[0] == ""
+
+
+async def test_a_preview_begins_at_the_indentation_of_the_judged_line(tmp_path: Path) -> None:
+    prompt = f"# {'a long line ' * 9}\ndef run(values):\n    for value in values:\n        if value:\n            return things."
+    with entries(tmp_path, tasks=[{**TASKS[0], "prompt": prompt}]) as workspace:
+        app = app_of(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = await opened(pilot)
+            pane = screen.query_one("#preview-subject", TextPane)
+            assert (pane.wrap, pane.scroll_offset.x) == (False, 12)
 
 
 async def test_an_empty_workspace_says_so_and_lists_what_comes(tmp_path: Path) -> None:

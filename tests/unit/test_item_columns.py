@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from screens.widgets.item_list.columns import WAITS, Columns, Contents, mark_of
+from screens.widgets.item_list.columns import WAITS, Columns, Contents, kind_letters, mark_of
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.item_list.rows import AT_ONCE, READERS, ItemRows
 from screens.widgets.key_line import fitted
@@ -68,8 +68,38 @@ def test_columns_of_which_the_items_have_nothing_are_left_out() -> None:
     bare = replace(ROW, agent_label=None, agent_path=None, similarity=None, detail="")
     assert heading(119, Contents(frozenset(["pair"])).seen([bare])).split() == ["you", "item"]
     several = Contents(frozenset(["completion", "pair"])).seen([replace(bare, detail="a.py")])
-    assert heading(119, several).split() == ["you", "kind", "item", "detail"]
-    assert "  pair        " in line(bare, contents=several)
+    assert heading(119, several).split() == ["you", "item", "detail", "kind"]
+    assert line(bare, contents=several).rstrip().endswith("  pair")
+
+
+@pytest.mark.parametrize("width", [71, 78])
+def test_rows_of_one_query_differ_by_the_name_and_a_kind_is_a_letter(width: int) -> None:
+    several = Contents(frozenset(["completion", "pair", "comparison"])).seen([ROW])
+    first, second = (
+        line(
+            replace(ROW, detail=name, title="python check whether a file is empty"),
+            width=width,
+            contents=several,
+        )
+        for name in ("is_blank_file", "file_has_data")
+    )
+    assert "is_blank_file   p" in first
+    assert "file_has_data   p" in second
+    assert "python check wheth" in first
+    assert "kind" not in heading(width, several)
+    # Each kind has a letter of its own.
+    assert kind_letters()["completion"] == "c"
+    assert len(set(kind_letters().values())) == len(kind_letters())
+    group = line(ROW, ROW, width=width, contents=replace(several, largest=2))
+    assert group.endswith("  p")
+
+
+def test_a_row_begins_with_what_is_judged() -> None:
+    code = "import os\n\n\ndef path():\n        return os."
+    compared = replace(ROW, kind="comparison", title=code, detail="completions", label=None)
+    assert "return os." in line(compared)
+    assert "import" not in line(compared)
+    assert "  return x  " in line(replace(ROW, title="      return x"))
 
 
 def test_a_group_has_a_mark_for_each_item_and_says_how_many_are_judged() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import repeat
@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from screens.widgets.cursor_lines import CURSOR
 from screens.widgets.item_list.lines import Lines
 from screens.widgets.text.sanitize import one_line
-from store.kinds.comparison import shown_word
+from store.kinds.comparison import COMPLETIONS, shown_word
 from store.kinds.spec import task_kinds, two_sided_kinds
 from store.queries.rows import FAILED_PATH, QueueRow
 
@@ -36,12 +36,13 @@ NOT_READ = "┄"
 MOST_DOTS = 10
 """Up to so many questions of an item are shown as dots."""
 
-_TITLE, _LONG_TITLE, _FEW_MARKS = 32, 48, 20
-"""Cells that a title keeps before other columns get room, and before there are more than so many marks."""
+_SHORT_TITLE, _TITLE, _LONG_TITLE, _FEW_MARKS = 20, 32, 48, 20
+"""Cells that a title keeps before a name and a kind's letter get room, before other columns do, and before
+kinds are words and there are more than so many marks."""
 _SIGNS = 4
 """Cells of cursor, status, disagreement and flag, with which a line begins."""
-_YOU, _AGENTS = 10, 12
-"""Cells of your label and of the agents'."""
+_YOU, _AGENTS, _NAME, _LETTER = 10, 12, 14, 1
+"""Cells of your label, of the agents', of a name at least, and of a kind's letter."""
 _GAP = "  "
 """What precedes a column; a sign of another width in some fonts must not touch the next one."""
 _MARKS = "marks"
@@ -115,8 +116,11 @@ def _path(row: QueueRow) -> str:
 
 
 def _title(row: QueueRow) -> str:
+    if row.kind in two_sided_kinds() and row.detail == COMPLETIONS:
+        # The candidates go on where the prompt ends; files begin alike.
+        return row.title.rstrip().rpartition("\n")[2].strip()
     # Of several lines the indentation would leave no room for their words.
-    return _INDENTATION.sub("\n", row.title) or row.external_id
+    return _INDENTATION.sub("\n", row.title).strip() or row.external_id
 
 
 def _similarity(row: QueueRow) -> str:
@@ -126,6 +130,20 @@ def _similarity(row: QueueRow) -> str:
 def _kind_word(kind: str) -> str:
     known = task_kinds().get(kind)
     return known.singular if known is not None else kind
+
+
+@cache
+def kind_letters() -> Mapping[str, str]:
+    """Return a letter for each kind: the first of its word that no kind before it has."""
+    letters: dict[str, str] = {}
+    for name, kind in task_kinds().items():
+        free = (each for each in kind.singular if each.isalpha() and each not in letters.values())
+        letters[name] = next(free, kind.singular[:1])
+    return letters
+
+
+def _letter(kind: str) -> str:
+    return kind_letters().get(kind, kind[:1])
 
 
 def _detail_word(kinds: frozenset[str]) -> str:
@@ -198,10 +216,10 @@ class Columns:
         unlabelled = blind or "agents" in hidden
         room = width - _SIGNS - 1 - _YOU - len(_GAP)
 
-        def fits(wanted: bool, cells: int) -> int:
+        def fits(wanted: bool, cells: int, title: int = _TITLE) -> int:
             """Return the width of a column, 0 where it is not wanted or the title needs the room."""
             nonlocal room
-            if not wanted or room - len(_GAP) - cells < _TITLE:
+            if not wanted or room - len(_GAP) - cells < title:
                 return 0
             room -= len(_GAP) + cells
             return cells
@@ -210,25 +228,33 @@ class Columns:
         labelled = single and contents.agents and not unlabelled
         # In the order of their worth; in that of the line below.
         several = len(contents.kinds) > 1
-        words = max(map(len, map(_kind_word, contents.kinds)), default=0)
-        kind = fits(several and "kind" not in hidden, min(words, room // 3))
         # One column for both: marks of a group, and of a single item the agents' label.
         least = _AGENTS if labelled else len(_MARKS) if grouped else 0
         most = min(max(_FEW_MARKS, room - _LONG_TITLE), room - _TITLE - len(_GAP))
         self._marks = max(least, min(contents.largest, most)) if grouped else least
         room -= len(_GAP) + self._marks if self._marks else 0
-        detail = fits(single and contents.detail and "detail" not in hidden, min(34, max(12, room // 4)))
+        # Items of one query differ by it alone.
+        name = min(34, max(_NAME, room // 4))
+        detail = fits(single and contents.detail and "detail" not in hidden, name, _SHORT_TITLE)
+        kind = fits(several and "kind" not in hidden, _LETTER, _SHORT_TITLE)
         path = fits(single and contents.path and not blind and "path" not in hidden, 9)
         compared = single and contents.similarity and not several and "similarity" not in hidden
         similarity = fits(compared, 4)
+        words = max(_LETTER, *map(len, map(_kind_word, contents.kinds))) if several else _LETTER
+        spelt = kind > 0 and room - (words - kind) >= _LONG_TITLE
+        if spelt:
+            room, kind = room - (words - kind), words
         title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
         columns = (
             Column("you", _YOU, "yours", _yours),
-            Column("kind", kind, "muted", lambda row: _kind_word(row.kind)),
             Column(title, self._marks, "agents", lambda row: "" if unlabelled else _agents(row)),
             Column("path", path, "agents", _path),
             Column("item", max(0, room), "text", _title),
             Column(_detail_word(contents.kinds), detail, "muted", lambda row: row.detail),
+            # The line above the list underlines each kind's letter.
+            Column("kind", kind, "muted", lambda row: _kind_word(row.kind))
+            if spelt
+            else Column("", kind, "muted", lambda row: _letter(row.kind)),
             Column("sim", similarity, "muted", _similarity),
         )
         self._columns = [column for column in columns if column.width]
@@ -273,20 +299,22 @@ class Columns:
         """Return what several items have in common, how many are judged, and their marks."""
         read = [row for row in rows if row is not None]
         cells: list[Cell] = []
+        kind = next((column for column in self._columns if column.title in ("kind", "")), None)
         for column in self._columns:
             cells.append(self._gap(column))
-            text = ""
-            match column.title:
-                case "you":
-                    text = f"{sum(row.status == 'judged' for row in read)} of {len(rows)}"
-                case "kind":
-                    text = column.text(read[0])
-                case "item":
-                    # What follows is of single items, and the title takes its room.
-                    room = self.width - _SIGNS - sum(cell_len(each) for each, _ in cells)
-                    return [*cells, (_fit(column.text(read[0]), room), column.part)]
-            is_marks = column.title.endswith(_MARKS)
-            cells += self._marked(rows, writes) if is_marks else [(_fit(text, column.width), column.part)]
+            if column.title == "item":
+                break
+            if column.title.endswith(_MARKS):
+                cells += self._marked(rows, writes)
+                continue
+            judged = f"{sum(row.status == 'judged' for row in read)} of {len(rows)}"
+            cells.append((_fit(judged if column.title == "you" else "", column.width), column.part))
+        # What follows, but for the kind, is of single items, and the title takes its room.
+        room = self.width - _SIGNS - sum(cell_len(each) for each, _ in cells)
+        room -= 0 if kind is None else len(_GAP) + kind.width
+        cells.append((_fit(_title(read[0]), room), "text"))
+        if kind is not None:
+            cells += [(_GAP, "text"), (_fit(kind.text(read[0]), kind.width), kind.part)]
         return cells
 
     def _gap(self, column: Column) -> Cell:

@@ -359,13 +359,14 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._place, self._begins = replace(place, line=self._document.line_of(place.line)), False
         self._reflow()
 
-    def begin_at(self, line: int) -> None:
+    def begin_at(self, line: int, *, indented: bool = False) -> None:
         """Go to a source line with some lines above it, and to what is marked in it.
 
         It stays in view in any size of the pane until the reader scrolls.
 
         Args:
             line: The line's number, from 1; beyond an end the nearest line is taken.
+            indented: Whether the pane begins, sideways, at the indentation of the line.
         """
         document = self._document
         line = max(0, min(document.line_of(line - 1), self.line_count - 1))
@@ -375,7 +376,9 @@ class TextPane(ScrollView, can_focus=True, inherit_bindings=False):
         begun = min((span.start for span in marked), default=first)
         ended = min(max((span.end for span in marked), default=first), last)
         self._beginning, self._begins = (line, begun - first, ended - first), True
-        self._place = Place(line, x=None)
+        shown, text = document.shown(line), document.lines[line]
+        indentation = shown.cell_at(shown.index_of(len(text) - len(text.lstrip())))
+        self._place = Place(line, x=indentation if indented else None)
         self._reflow()
 
     @property
