@@ -1,9 +1,10 @@
 """Speed of the app on 412,080 pairs in a pseudo-terminal: start, jumps, groups, key to next item.
 
-    python benchmarks/screen_speed.py [PAIRS] [--rounds N]
+    python benchmarks/screen_speed.py [PAIRS] [--rounds N] [--before CHECKOUT]
 
-Each figure stands beside what it is compared with in the same run. Goals: start to a usable queue under 1 s
-and at most twice an empty Textual app that opens the same file; a jump, and groups, under 0.1 s; key to the
+Each figure stands beside what it is compared with in the same run; with --before so do those of another checkout,
+measured in turn. Goals: start to a usable queue under 1 s and at most twice an empty Textual app that opens the same
+file, to the first item at most three times; a jump, and groups, under 0.1 s; key to the
 next item painted under 50 ms for 95 of 100 keys, idle, while importing, annotating and searching, and beside
 three works (two runs of agents, a candidate search). Reporting is `workbench report agreement` as a command, in a
 loop: 95 of 100 keys take at most 1.3 times as long as without it. Beside the other keys stand those of a bare Textual app with the
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -54,41 +55,50 @@ def workbench(path: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "workbench", str(path), "--rater", RATER, *options]
 
 
-def start_and_type(command: list[str], key: str, effect: str) -> tuple[float, float]:
-    """Return the seconds from a program's start to the queue's lines, and to what a key typed then shows."""
-    terminal = Terminal(command)
+def of_checkout(checkout: Path) -> dict[str, str]:
+    """Return the environment in which the packages of a checkout are imported."""
+    return {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": ""}
+
+
+def start_and_type(command: list[str], env: Mapping[str, str], *steps: tuple[str, str]) -> list[float]:
+    """Return the seconds from a program's start to the queue's lines, and to what each key typed then shows."""
+    terminal = Terminal(command, env=env)
     try:
-        shown = terminal.wait_for(LISTED)
-        terminal.send(key)
-        return shown - terminal.started, terminal.wait_for(effect) - terminal.started
+        seconds = [terminal.wait_for(LISTED) - terminal.started]
+        for key, effect in steps:
+            if key:
+                terminal.send(key)
+            seconds.append(terminal.wait_for(effect) - terminal.started)
+        return seconds
     finally:
         terminal.close()
 
 
-def measure_start(path: Path, rounds: int) -> None:
-    """Print process start to usable queue beside the empty app."""
-    empty, listed, answered, opened = [], [], [], []
+def measure_start(path: Path, rounds: int, checkouts: Mapping[str, Path]) -> None:
+    """Print process start to each stage of the first item, for each checkout beside the empty app."""
+    empty: list[float] = []
+    stages: dict[str, dict[str, list[float]]] = {name: {} for name in checkouts}
+    command = workbench(path, "--start", "queue")
     for _ in range(rounds):
         empty.append(start_seconds([sys.executable, str(HERE / "empty_app.py"), str(path)], "items"))
-        command = workbench(path, "--start", "queue")
-        shown, searching = start_and_type(command, "/", "part of the item")
-        also_shown, item = start_and_type(command, "\r", "pair · pair-")
-        listed += [shown, also_shown]
-        answered.append(searching)
-        opened.append(item)
+        for name, checkout in checkouts.items():
+            env, told = of_checkout(checkout), stages[name]
+            listed, searching = start_and_type(command, env, ("/", "part of the item"))
+            _, item, counted = start_and_type(command, env, ("\r", "pair · pair-"), ("", " left "))
+            told.setdefault("start to the queue's lines", []).append(listed)
+            told.setdefault("start to the first key's effect", []).append(searching)
+            told.setdefault("start to the first item opened", []).append(item)
+            told.setdefault("start to what is done and left", []).append(counted)
     base = statistics.median(empty)
-    told = {
-        "start to the queue's lines": listed,
-        "start to the first key's effect": answered,
-        "start to the first item opened": opened,
-    }
-    for name, seconds in told.items():
-        median = statistics.median(seconds)
-        print(f"{name:<32} {median:6.3f} s  empty app {base:.3f} s  ratio {median / base:.2f}")
+    for name, told in stages.items():
+        for stage, seconds in told.items():
+            median = statistics.median(seconds)
+            print(f"{name:<7}{stage:<32} {median:6.3f} s  empty app {base:.3f} s  ratio {median / base:.2f}")
 
 
 def measure_machine() -> None:
-    """Print how quick the machine is at the moment: a loop of a million additions takes about 50 ms on a desktop."""
+    """Print the load of the machine, and how quick it is: a million additions take about 50 ms on a desktop."""
+    print(f"load of the last minute          {os.getloadavg()[0]:6.2f} on {os.cpu_count()} cores")
     seconds = []
     for _ in range(10):
         began, total = time.perf_counter(), 0
@@ -122,7 +132,7 @@ def measure_list(path: Path, pairs: int, rounds: int) -> None:
         terminal.close()
 
 
-def key_seconds(path: Path, keys: int, load: str, folder: Path, *, bare: bool) -> list[float]:
+def key_seconds(path: Path, keys: int, load: str, folder: Path, *, bare: bool, checkout: Path) -> list[float]:
     """Return how long it takes from each key until the next item is painted, by the app or the bare one.
 
     Raises:
@@ -130,8 +140,9 @@ def key_seconds(path: Path, keys: int, load: str, folder: Path, *, bare: bool) -
     """
     ended = folder / IMPORT_ENDED
     ended.unlink(missing_ok=True)
-    command = [sys.executable, str(HERE / "busy_app.py"), str(path), load, str(folder)]
-    terminal = Terminal([*command, "bare"] if bare else command)
+    program = checkout / "benchmarks" / "busy_app.py"
+    command = [sys.executable, str(program), str(path), load, str(folder)]
+    terminal = Terminal([*command, "bare"] if bare else command, env=of_checkout(checkout))
     beside = ExitStack()
     try:
         terminal.wait_for("thing number 1 ")
@@ -193,24 +204,24 @@ def reports(path: Path) -> Iterator[None]:
     )
 
 
-def measure_keys(path: Path, keys: int, load: str, folder: Path) -> None:
+def measure_keys(path: Path, keys: int, load: str, folder: Path, checkouts: Mapping[str, Path]) -> None:
     """Print how long keys take with a load behind them, beside those of the bare app, or of the app alone."""
-    p95 = []
+    p95: list[float] = []
     # Commands ask the app, so that it is compared with itself.
-    sides = (("idle", False), (load, False)) if load == "reporting" else ((load, True), (load, False))
-    for behind, bare in sides:
+    first = ("now", "idle", False) if load == "reporting" else ("now", load, True)
+    for name, behind, bare in (first, *((name, load, False) for name in checkouts)):
         # Each has the load to itself, on a file of its own: what one wrote must not be there for the other.
         copy = folder / f"{behind}-{'bare' if bare else 'app'}.duckdb"
         shutil.copy(path, copy)
-        seconds = key_seconds(copy, keys, behind, folder, bare=bare)
+        seconds = key_seconds(copy, keys, behind, folder, bare=bare, checkout=checkouts[name])
         for file in folder.glob(f"{copy.name}*"):
             file.unlink()
         p95.append(statistics.quantiles(seconds, n=20)[18])
         print(
-            f"key to {'bare app painted' if bare else 'next item painted'}, {behind:<10}  "
+            f"{name:<7}key to {'bare app painted' if bare else 'next item painted'}, {behind:<10}  "
             f"median {statistics.median(seconds) * 1000:6.1f} ms  "
             f"p95 {p95[-1] * 1000:6.1f} ms  worst {max(seconds) * 1000:6.1f} ms  of {len(seconds)}"
-            + (f"  ratio of p95 {p95[1] / p95[0]:.2f}" if len(p95) > 1 else "")
+            + (f"  ratio of p95 {p95[-1] / p95[0]:.2f}" if len(p95) > 1 else "")
         )
 
 
@@ -221,15 +232,17 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--keys", type=int, default=60)
     options.add_argument("--loads", nargs="+", choices=LOADS, default=LOADS)
+    options.add_argument("--before", type=Path, help="the root of another checkout to compare with")
     given = options.parse_args()
+    checkouts = {"now": HERE.parent} | ({"before": given.before.resolve()} if given.before else {})
     with tempfile.TemporaryDirectory(prefix="workbench-bench-") as folder:
         path = build(Path(folder) / "large.duckdb", given.pairs)
         measure_machine()
-        measure_start(path, given.rounds)
+        measure_start(path, given.rounds, checkouts)
         measure_list(path, given.pairs, given.rounds)
         synthetic.write(Path(folder) / IMPORTED)
         for load in given.loads:
-            measure_keys(path, given.keys, load, Path(folder))
+            measure_keys(path, given.keys, load, Path(folder), checkouts)
         measure_machine()
 
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,7 @@ from textual.screen import Screen
 from screens.commands import CommandScope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
+from screens.first_item import import_for_first_item
 from screens.garbage_collection import collect_when_idle, freeze_existing
 from screens.help import first_key, key_name
 from screens.input_guard.guard import InputGuard
@@ -59,9 +59,6 @@ AFTER_SECONDS = 0.5
 
 QUEUE = "queue"
 """The name under which the queue is kept, so that it is as it was when one comes back."""
-
-BEHIND = ("store.record.actions", "screens.review.screen", "screens.items.pair")
-"""Modules of the first judgment, imported behind the first screen."""
 
 SWITCH_SECONDS = 0.001
 """How long a thread keeps the interpreter while the keys' thread wants it; Python's own choice is 5 ms, and
@@ -176,12 +173,11 @@ class WorkbenchApp(App[None]):
 
     def _warm_up(self, deliver: Deliver) -> None:
         """Do what the first screen was shown without, so that the keys that need it do not wait."""
+        import_for_first_item()
         try:
             self.context.program.prepare()
         except (WorkbenchError, OSError) as error:
             deliver(partial(self.context.notices.show, "Not prepared", str(error), alarm=True))
-        for name in BEHIND:
-            import_module(name)
         self.context.program.serve()
         if not gc.isenabled():
             # The start has put the collector off; see workbench.start.
@@ -445,6 +441,7 @@ class WorkbenchApp(App[None]):
         self, ids: Ids, index: int, query: QueueQuery | None = None, *, whole: bool = True
     ) -> OpenedReview:
         """Review the items of a queue, in its frozen order, from one of them on."""
+        import_for_first_item()
         from screens.review.screen import ReviewScreen
 
         review = ReviewScreen(self.context, self, ids.tolist(), index, query, whole=whole)

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 from agents.jobs.events import ItemEnded, JobEvent
 from agents.pipelines.registry import kinds_with_agents
 from screens.commands import KINDS_WITH_A_KEY, Command, bindings, command_named
+from screens.first_item import import_for_first_item
 from screens.help import keys_of
 from screens.jobs.job_line import JobLine
 from screens.queue.fields import TEXT_WANTED, order_phrase
@@ -233,6 +234,7 @@ class QueueScreen(WorkbenchScreen):
         self, generation: int, query: QueueQuery, *, begun: bool = False, to_unjudged: bool = False
     ) -> None:
         def read(deliver: Deliver) -> None:
+            import_for_first_item()
             at: int | None = None
             if query.begins_quickly and not begun:
                 deliver(self._order_read, generation, self.loader.first(query))
@@ -284,8 +286,8 @@ class QueueScreen(WorkbenchScreen):
         return sum(self.kinds_here.values()) if self._complete else None
 
     def _count_progress(self) -> None:
-        """Count what is judged of the list."""
-        if not self._complete:
+        """Count what is judged of the list; under another screen when one comes back."""
+        if not self._complete or not self.is_current:
             return
         read = partial(self.loader.progress, self.items.ids, self.kinds_here)
         in_thread(self, read, partial(self._take_progress, self._generation), group="progress")

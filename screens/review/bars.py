@@ -406,17 +406,37 @@ class ReviewHeader:
     def __init__(self, shared: JudgingContext, order: ReviewOrder, query: Callable[[], QueueQuery]) -> None:
         self.kinds: tuple[str, ...] = ()
         self.progress: SessionProgress | None = None
+        self._is_counting = False
+        # Whether something was stored that the count under way may have missed.
+        self._is_behind = False
         self._shared = shared
         self._order = order
         self._query = query
 
-    def take_progress(self, progress: SessionProgress) -> None:
-        """Show the progress that was read."""
+    def begin_counting(self) -> None:
+        """Count the rater's progress, the first time that this is called."""
+        if self._shared.context.rater is not None and not self._is_counting:
+            self._is_counting = True
+            self._read_progress()
+
+    def _read_progress(self) -> None:
+        context, self._is_behind = self._shared.context, False
+        read = partial(SessionProgress.read, context.workspace, context.scope)
+        # Where it cannot be read, the item says so; the line goes without.
+        in_thread(self._shared.screen, read, self._take_progress, group="counts")
+
+    def _take_progress(self, progress: SessionProgress) -> None:
+        if self._is_behind:
+            self._read_progress()
+            return
         self.progress = progress
         self.show_place()
 
     def follow(self, action: Action) -> None:
         """Count an action that was stored."""
+        if self.progress is None:
+            self._is_behind = True
+            return
         done = partial(self._count, action.item_id)
         in_thread(
             self._shared.screen, partial(self._read_delta, action), done, group="delta", exclusive=False
@@ -427,9 +447,9 @@ class ReviewHeader:
             return progress_delta(connection, action, self._shared.context.scope)
 
     def _count(self, item_id: int, delta: ProgressDelta) -> None:
-        if self.progress is not None:
-            self.progress.follow(item_id, delta)
-            self.show_place()
+        assert self.progress is not None
+        self.progress.follow(item_id, delta)
+        self.show_place()
 
     def show_place(self) -> None:
         """Show workspace, list, place, rater and progress."""

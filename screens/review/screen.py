@@ -25,7 +25,7 @@ from screens.judging.context import Foot, JudgingContext, MessageLine
 from screens.judging.controller import JudgingController
 from screens.judging.drafts import COMMENT, CommentEditor
 from screens.judging.item_loader import ItemLoader
-from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder, SessionProgress
+from screens.judging.judgment_builder import IDLE_SECONDS, JudgmentBuilder
 from screens.judging.keys import JudgingKeyLine
 from screens.judging.order import OrderPlace, ReviewOrder
 from screens.judging.paint_guard import PaintGuard
@@ -231,7 +231,7 @@ class ReviewScreen(WorkbenchScreen):
         in_parts(self, self._prepare, self._not_read, group="session")
 
     def _prepare(self, deliver: Deliver) -> None:
-        """Read the builder, the order and then the counts; the item does not wait for the last of them."""
+        """Read the builder, the order and the runs."""
         workspace, rater, scope = self.context.workspace, self.context.rater, self.context.scope
         builder, restored = None, None
         kinds, runs = tuple(items_by_kind(workspace, scope)), self.context.runs.read_shown()
@@ -241,8 +241,6 @@ class ReviewScreen(WorkbenchScreen):
         if self._resume_from:
             restored = restored_order(workspace, scope, self._resume_from)
         deliver(self._begin, builder, restored, kinds, runs)
-        if rater is not None:
-            deliver(self.header.take_progress, SessionProgress.read(workspace, scope))
 
     def _begin(
         self,
@@ -416,6 +414,8 @@ class ReviewScreen(WorkbenchScreen):
 
     def _painted(self) -> None:
         self.context.workspace.lane.go_on()
+        # The first item does not wait for the counts.
+        self.header.begin_counting()
         self.panes.by_id.fill()
         self.loader.read_ahead()
 
@@ -451,6 +451,7 @@ class ReviewScreen(WorkbenchScreen):
     def _show_nothing(self, in_pane: str, message: str) -> None:
         """Show a sentence in place of an item."""
         self.guard.show_no_item()
+        self.header.begin_counting()
         self.panes.empty(in_pane)
         self.header.show_place()
         self.header.show_claim()

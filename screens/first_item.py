@@ -1,0 +1,23 @@
+"""What the first item needs beyond the first screen: modules whose import takes longer than a start."""
+
+from __future__ import annotations
+
+import threading
+from importlib import import_module
+
+MODULES = (
+    "duckdb_sqlalchemy",
+    "store.record.actions",
+    "screens.review.screen",
+    "screens.items.pair",
+    "numpy",
+)
+
+_importing = threading.Lock()
+
+
+def import_for_first_item() -> None:
+    """Import them, or wait until another thread has: two that import at once only hinder each other."""
+    with _importing:
+        for name in MODULES:
+            import_module(name)
