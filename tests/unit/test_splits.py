@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
+from math import ceil, floor
 from pathlib import Path
 
 import krippendorff
@@ -203,6 +205,27 @@ def test_labels_are_shared_out_where_that_is_asked(tmp_path):
         shares = [one.labels["1"] / one.items for one in found.report.parts]
         assert [one.items for one in found.report.parts] == [320, 40, 40]
         assert shares == pytest.approx([0.1] * 3)
+
+
+def test_a_stratified_split_of_thirty_is_24_3_3(tmp_path, workbench):
+    rows = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", float(n % 2)) for n in range(30)]
+    with labelled(tmp_path, rows):
+        pass
+    work = tmp_path / "work.duckdb"
+    for seed in range(5):
+        split = ("split", work, "--name", f"v{seed}", "--rater", "ana", "--stratify", "--seed", seed)
+        assert workbench(*split).code == 0
+    with Workspace.open(work) as workspace:
+        cells = workspace.native().execute(
+            "SELECT s.name, l.part, l.value, count(*) FROM split_label l JOIN split s ON s.id = l.split_id "
+            "GROUP BY ALL"
+        )
+        found = {(name, part, value): number for name, part, value, number in cells.fetchall()}
+    for seed in range(5):
+        for part, size, shares in (("train", 24, {12}), ("dev", 3, {1, 2}), ("test", 3, {1, 2})):
+            of_labels = [found[f"v{seed}", part, value] for value in (0.0, 1.0)]
+            assert sum(of_labels) == size
+            assert set(of_labels) <= shares
 
 
 def test_a_planted_leak_in_a_hand_made_split_is_found(tmp_path, workbench):
@@ -405,6 +428,52 @@ def test_groups_go_where_most_is_lacking():
     assert placed[500] == 0
     sizes = numpy.bincount(placed, weights=counts[:, 0])
     assert sizes / sizes.sum() == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
+
+
+def largest_remainders(total: int, ratios: list[int]) -> list[int]:
+    """Whole numbers in these ratios, by exact fractions; of equal remainders the first is raised."""
+    exact = [Fraction(total * ratio, sum(ratios)) for ratio in ratios]
+    whole = [floor(share) for share in exact]
+    for place in sorted(range(len(ratios)), key=lambda place: whole[place] - exact[place])[
+        : total - sum(whole)
+    ]:
+        whole[place] += 1
+    return whole
+
+
+def test_stratified_parts_have_their_exact_sizes_and_their_share_of_each_label():
+    for seed in range(800):
+        random = numpy.random.default_rng(seed)
+        ratios = random.integers(1, 9, random.integers(2, 6)).tolist()
+        labels = random.integers(0, random.integers(2, 9), random.integers(2, 60))
+        counts = numpy.eye(labels.max() + 1, dtype=int)[labels]
+        parts = parse_ratios(":".join(map(str, ratios)))
+        placed = allot(parts, [f"key {n}" for n in range(len(labels))], counts, seed)
+        sizes = numpy.bincount(placed, minlength=len(ratios)).tolist()
+        assert sizes == largest_remainders(len(labels), ratios), seed
+        for label, total in enumerate(counts.sum(axis=0).tolist()):
+            for place, ratio in enumerate(ratios):
+                share = Fraction(total * ratio, sum(ratios))
+                cell = int(((labels == label) & (placed == place)).sum())
+                assert floor(share) <= cell <= ceil(share), seed
+
+
+def test_stratified_groups_come_as_near_as_they_can():
+    parts = parse_ratios("8:1:1")
+    for seed in range(50):
+        random = numpy.random.default_rng(seed)
+        # Queries of up to five codes: single items make up for what whole groups cannot.
+        counts = numpy.array([random.multinomial(size, [0.6, 0.4]) for size in random.integers(1, 6, 400)])
+        placed = allot(parts, [f"key {n}" for n in range(400)], counts, seed)
+        sizes = numpy.bincount(placed, weights=counts.sum(axis=1))
+        assert sizes.tolist() == largest_remainders(int(counts.sum()), [8, 1, 1])
+        for label in (0, 1):
+            cells = numpy.bincount(placed, weights=counts[:, label])
+            assert cells == pytest.approx(counts[:, label].sum() * numpy.array([0.8, 0.1, 0.1]), abs=1.01)
+    # Where no part has room for a group, the one with most room takes it, and none stays empty for it.
+    counts = numpy.array([[2, 2]] * 7)
+    placed = allot(parts, [f"key {n}" for n in range(7)], counts, 0)
+    assert numpy.bincount(placed).tolist() == [5, 1, 1]
 
 
 @pytest.mark.parametrize(
