@@ -333,7 +333,7 @@ def _row(connection: Connection, name: str) -> Row[Any]:
     row = connection.execute(select(split).where(split.c.name == name)).first()
     if row is None:
         known = connection.execute(select(split.c.name).order_by(split.c.created_at)).scalars().all()
-        hint = f"Splits: {', '.join(known)}." if known else "Make one: workbench split WORKSPACE --name NAME"
+        hint = f"Splits: {', '.join(known)}." if known else "Make one: workbench split WORKSPACE NAME"
         raise UnknownName("Unknown split", f"No split is called {name!r}.", hint)
     return row
 

@@ -234,7 +234,7 @@ def test_latex_compiles(demo: Path, workbench: Any, tmp_path: Path) -> None:
 
 def test_help_names_the_options_of_one_report_and_no_others(workbench: Any, demo: Path) -> None:
     told = workbench("report", demo, "accuracy", "--help").out
-    assert "--against" in told
+    assert "--policy" in told
     assert "--half-width" not in told
     assert "--elo-k" not in told
     whole = workbench("report", demo, "--help").out

@@ -194,7 +194,7 @@ def test_a_code_in_two_repositories_is_one_code(tmp_path, workbench):
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)))
     work = tmp_path / "work.duckdb"
     workbench("import", work, tmp_path / "pairs.jsonl", "--label-as", "ana")
-    made = workbench("split", work, "--name", "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
+    made = workbench("split", work, "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
     assert [(part["codes"], part["repositories"]) for part in made["parts"]] == [(1, 2), (1, 2)]
 
 
@@ -213,7 +213,7 @@ def test_a_stratified_split_of_thirty_is_24_3_3(tmp_path, workbench):
         pass
     work = tmp_path / "work.duckdb"
     for seed in range(5):
-        split = ("split", work, "--name", f"v{seed}", "--rater", "ana", "--stratify", "--seed", seed)
+        split = ("split", work, f"v{seed}", "--rater", "ana", "--stratify", "--seed", seed)
         assert workbench(*split).code == 0
     with Workspace.open(work) as workspace:
         cells = workspace.native().execute(
@@ -246,7 +246,7 @@ def test_a_planted_leak_in_a_hand_made_split_is_found(tmp_path, workbench):
         "item,part\n" + "".join(f"{name},{'b' if name in ('p1', 'leak-2') else 'a'}\n" for name, *_ in rows)
     )
     work = tmp_path / "work.duckdb"
-    done = workbench("split", work, "--name", "hand", "--rater", "ana", "--parts-from", given, "--json")
+    done = workbench("split", work, "hand", "--rater", "ana", "--parts-from", given, "--json")
     found = done.json()
     assert found["leakage"] == {
         "near query": [{"parts": ["a", "b"], "number": 1}],
@@ -287,7 +287,7 @@ def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
     work, out = tmp_path / "work.duckdb", tmp_path / "qrels.txt"
     for n in range(4):
         workbench("judge", work, f"p{n}", n % 2, "--rater", "dana")
-    made = workbench("split", work, "--name", "v", "--policy", "majority", "--ratios", "1:1", "--json").json()
+    made = workbench("split", work, "v", "--policy", "majority", "--ratios", "1:1", "--json").json()
     assert made["truth"]["panel"] == ["dana"]
     shown = workbench("splits", work, "v", "--now", "--json").json()
     assert shown["now"] == {"changed": [], "gone": [], "new": []}
@@ -370,7 +370,6 @@ def test_agreement_is_of_undecided_items_too(tmp_path, in_folder, workbench, pol
         *(
             "split",
             path,
-            "--name",
             "v1",
             "--ratios",
             "2:1",
@@ -489,6 +488,21 @@ def test_parts_have_names():
     assert [part.name for part in parse_ratios("a=1, b=2,c=1,d=4")] == ["a", "b", "c", "d"]
 
 
+def test_a_split_is_named_as_studies_are_and_by_its_old_option(tmp_path, workbench):
+    with labelled(tmp_path, [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 0.0) for n in range(4)]):
+        pass
+    work = tmp_path / "work.duckdb"
+    asked = ("--rater", "ana", "--ratios", "1:1", "--json")
+    made = workbench("split", work, "v1", *asked).json()
+    old = workbench("split", work, "--name", "v2", *asked).json()
+    assert (made["split"], old["split"], old["digest"]) == ("v1", "v2", made["digest"])
+    told = workbench("split", "--help").out
+    assert "{workspace} [name]" in told
+    assert "--name" not in told
+    assert workbench("split", work, *asked[:-1]).says(f"workbench split {work} v1 --policy majority")
+    assert workbench("split", work, "v3", "--name", "v4", *asked[:-1]).says("two names, v3 and v4")
+
+
 def test_what_cannot_be_split(tmp_path, workbench):
     with pairs_workspace(tmp_path, [("p1", "query", "code")]) as workspace:
         register_kinds(workspace)
@@ -506,9 +520,9 @@ def test_what_cannot_be_split(tmp_path, workbench):
             make_split(workspace, "v", plan(disjoint="repository"))
     work = str(tmp_path / "one" / "work.duckdb")
     for words in (
-        "split WORK --name v",
-        "split WORK --name v --rater ana --policy majority",
-        "split WORK --name v --policy best",
+        "split WORK v",
+        "split WORK v --rater ana --policy majority",
+        "split WORK v --policy best",
         "splits WORK --now",
         "splits WORK v",
         "export WORK x --format beir --part train",
@@ -534,7 +548,7 @@ def test_with_repositories_apart_ratios_count_items(tmp_path, workbench):
     work = tmp_path / "work.duckdb"
     assert workbench("import", work, pairs, labels).code == 0
     options = ("--rater", "ana", "--disjoint", "repository", "--ratios", "8:2")
-    made = workbench("split", work, "--name", "my split", *options)
+    made = workbench("split", work, "my split", *options)
     assert "10 groups, the largest with 10.0 % of the items" in made.out
     assert f"workbench splits {work} 'my split' --leaks" in made.out
     found = workbench("splits", work, "my split", "--json").json()
