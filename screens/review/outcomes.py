@@ -38,9 +38,9 @@ def outcomes(tests: Sequence[OutcomeView], width: int) -> Content:
 
 
 def _count(name: str, said: str) -> Content:
-    """Return a count, its number in the colour of its sign."""
+    """Return a count, its number in the colour of its sign; that none passed is no good sign."""
     number, _, rest = said.partition(" ")
-    style = _style(SIGN_OF_COUNT[name]) if name in SIGN_OF_COUNT else ""
+    style = _style(SIGN_OF_COUNT[name]) if name in SIGN_OF_COUNT and number != "0" else ""
     return Content.assemble((number, style), f" {rest}")
 
 
