@@ -83,16 +83,16 @@ report s.duckdb agreement --bootstrap 200 --by-item
 report s.duckdb agreement --question answer.accuracy --bootstrap 200
 report s.duckdb agreement --raters sample-ana,sample-ben
 report s.duckdb accuracy
-report s.duckdb accuracy --against sample-ana --bootstrap 200
-report s.duckdb accuracy --against adjudicated --with-revealed
+report s.duckdb accuracy --policy sample-ana --bootstrap 200
+report s.duckdb accuracy --policy adjudicated --with-revealed
 report s.duckdb figures
 report s.duckdb preference --bootstrap 200
 report s.duckdb confusion --bootstrap 200
 report s.duckdb labels
 report s.duckdb time
 report s.duckdb plan --alpha 0.8 --rater-count 3 --prevalence 0.4 --correlation 0.2
-split s.duckdb --name v1 --ratios 8:1:1 --policy majority --panel sample-ana,sample-ben,sample-chi
-split s.duckdb --name hers --ratios 1:1 --rater sample-ana --disjoint query,code --stratify
+split s.duckdb v1 --ratios 8:1:1 --policy majority --panel sample-ana,sample-ben,sample-chi
+split s.duckdb hers --ratios 1:1 --rater sample-ana --disjoint query,code --stratify
 splits s.duckdb
 splits s.duckdb v1
 splits s.duckdb v1 --leaks
@@ -121,7 +121,7 @@ judge s.duckdb chunk-list/2 1 --rater ana
 judge s.duckdb chunk-list/2 0 --rater ben
 study close s.duckdb rq2
 report s.duckdb agreement --study rq2
-report s.duckdb accuracy --study rq2 --against ana --with-revealed
+report s.duckdb accuracy --study rq2 --policy ana --with-revealed
 report s.duckdb raters --study rq2
 report s.duckdb time --study rq2
 adjudicate s.duckdb --study rq2 --rater eve

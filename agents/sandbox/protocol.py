@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 
 from store.json_fields import json_name
+from store.outcome_counts import OutcomeCounts
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -239,32 +240,34 @@ class ExecutionReport:
         return not self.error and self.exit_reason in ("ok", "assertion", "error")
 
     @property
+    def counts(self) -> OutcomeCounts:
+        """How many of its tests came out in which way."""
+        return OutcomeCounts.of(self.outcomes)
+
+    @property
     def passed(self) -> int:
         """How many tests passed."""
-        return self._count("passed")
+        return self.counts.passed
 
     @property
     def failed(self) -> int:
         """How many tests failed by an assertion."""
-        return self._count("failed")
+        return self.counts.failed
 
     @property
     def errors(self) -> int:
         """How many tests ended in anything else."""
-        return self._count("error")
+        return self.counts.errors
 
     @property
     def not_discriminating(self) -> int:
         """How many of the tests that passed are known to pass against a stub as well."""
-        return sum(test.discriminates is False for test in self.outcomes)
+        return self.counts.not_discriminating
 
     @property
     def flaky(self) -> int:
         """How many tests are known to come out otherwise under another hash seed."""
-        return sum(test.flaky is True for test in self.outcomes)
-
-    def _count(self, outcome: Outcome) -> int:
-        return sum(test.outcome == outcome for test in self.outcomes)
+        return self.counts.flaky
 
 
 @dataclass(frozen=True, slots=True)

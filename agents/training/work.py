@@ -126,7 +126,7 @@ def _refuse_shared(part: Benchmark, test: Benchmark) -> None:
         raise WorkbenchError(
             "Queries of the test",
             f"The part test has queries of the part {part.part} ({len(shared):,}), such as {shared[0]!r}.",
-            "Split so that no two parts share a query: workbench split WORKSPACE --name NAME",
+            "Split so that no two parts share a query: workbench split WORKSPACE NAME",
         )
 
 

@@ -454,7 +454,7 @@ class AdjudicateScreen(WorkbenchScreen):
             return
         study = self.adjudication.study.name if self.adjudication and self.adjudication.study else None
         question = next(iter(self.disputes.values())).spec.name
-        self.navigator.open_report("accuracy", Options(question=question, study=study, against="adjudicated"))
+        self.navigator.open_report("accuracy", Options(question=question, study=study, policy="adjudicated"))
 
     @property
     def _is_open(self) -> bool:

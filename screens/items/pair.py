@@ -25,6 +25,7 @@ from store.cuts import with_note
 from store.formatting import pluralize
 from store.kinds.pair import GUIDELINE, MATCH
 from store.kinds.pair import PAIR as KIND
+from store.outcome_counts import ON_A_STUB, passes_on_stub
 from store.policy.scope import Scope
 from store.queries.agent_case import AgentCase, StepView, load_case
 from store.queries.executions import ExecutionView
@@ -345,14 +346,14 @@ def _outcomes(execution: ExecutionView) -> Iterator[str]:
         details = []
         if outcome.message and outcome.outcome != "passed":
             details.append(outcome.message)
-        if outcome.discriminates is False:
-            details.append("(passes on a stub)")
+        if passes_on_stub(outcome):
+            details.append(f"({ON_A_STUB})")
         if outcome.obstacle:
             details.append("(no result)")
         if outcome.flaky:
             details.append("(flaky: another result with another hash seed)")
         yield "  ".join((f"  {sign_of(outcome)} {outcome.name}", *details))
-    if execution.not_discriminating:
+    if execution.counts.not_discriminating:
         yield _NO_EVIDENCE
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from screens.items.signs import OUTCOME_GLYPHS, sign_of
+from screens.items.signs import OUTCOME_GLYPHS
 from screens.items.views import PaneText, TestRunView
 from screens.widgets.text.sanitize import one_line
 from store.queries.agent_case import AgentCase
@@ -27,16 +27,14 @@ _BY_ITSELF = ("ok", "assertion", "error")
 
 def results(execution: ExecutionView | ExecutionReport) -> Iterator[str]:
     """Say in few words what the tests showed, and how far they can be trusted."""
+    said = execution.counts.words()
     if execution.outcomes:
-        yield f"{execution.passed:,} of {len(execution.outcomes):,} passed"
+        yield said["passed"]
     if execution.executable and (lacking := sum(bool(test.obstacle) for test in execution.outcomes)):
         yield f"{lacking:,} no result"
     if not execution.outcomes or execution.exit_reason not in _BY_ITSELF:
         yield f"ended: {execution.exit_reason}"
-    if number := execution.not_discriminating:
-        yield f"{number:,} {'does' if number == 1 else 'do'} not discriminate"
-    if execution.flaky:
-        yield f"{execution.flaky} flaky"
+    yield from (said[name] for name in ("not_discriminating", "flaky") if name in said)
     if not execution.executable:
         kind = one_line(execution.error.partition(":")[0], KIND) if execution.exit_reason == "error" else ""
         yield f"not executable: {kind}" if kind else "not executable"
@@ -52,7 +50,8 @@ def runs_of(
         panes: Lays a run out as the panes of test and log; that of None where the agents ran nothing.
     """
     agents = case.execution
-    first = TestRunView(agents.id if agents else None, panes(agents), signs=_signs(agents))
+    tests = agents.outcomes if agents else ()
+    first = TestRunView(agents.id if agents else None, panes(agents), tests=tests)
     if not case.expert_runs:
         return (first,)
     total = len(case.expert_runs) + 1
@@ -60,7 +59,7 @@ def runs_of(
     theirs = (wrote, "Run by the agents" if agents else "Not run by the agents")
     found = [_headed(first, theirs, 1, total)]
     for number, run in enumerate(case.expert_runs, start=2):
-        shown = TestRunView(run.execution.id, panes(run.execution), signs=_signs(run.execution))
+        shown = TestRunView(run.execution.id, panes(run.execution), tests=run.execution.outcomes)
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
 
@@ -79,14 +78,10 @@ def own_runs_of(
     total = len(case.expert_runs)
     found = []
     for number, run in enumerate(case.expert_runs, start=1):
-        summary, signs = outcome_strip(run.execution), _signs(run.execution)
-        shown = TestRunView(run.execution.id, panes(run.execution), summary, signs)
+        summary = outcome_strip(run.execution)
+        shown = TestRunView(run.execution.id, panes(run.execution), summary, run.execution.outcomes)
         found.append(_headed(shown, _headings(run), number, total))
     return tuple(found)
-
-
-def _signs(execution: ExecutionView | None) -> str:
-    return "" if execution is None else "".join(map(sign_of, execution.outcomes))
 
 
 def outcome_strip(execution: ExecutionView) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from screens.widgets.text.overlay import STYLE_OF_SIGN, Span
+from store.outcome_counts import passes_on_stub
 from store.queries.executions import ExecutionView, OutcomeView
 
 OUTCOME_GLYPHS = {"passed": "✓", "failed": "✗", "error": "!"}
@@ -15,13 +16,21 @@ ERROR = OUTCOME_GLYPHS["error"]
 INDISCRIMINATE = "~"
 """The sign of a test that passes on a stub of the code, too."""
 
+SIGN_OF_COUNT = {
+    "passed": OUTCOME_GLYPHS["passed"],
+    "failed": OUTCOME_GLYPHS["failed"],
+    "errors": ERROR,
+    "not_discriminating": INDISCRIMINATE,
+}
+"""The sign beside a count of `OutcomeCounts`."""
+
 _TEST = re.compile(r"[ \t]*(?:async )?def test_(\w+)")
 _WORST_LAST = ("✓", INDISCRIMINATE, ERROR, "✗")
 
 
 def sign_of(test: OutcomeView) -> str:
     """Return the sign of what a test showed."""
-    return INDISCRIMINATE if test.discriminates is False else OUTCOME_GLYPHS[test.outcome]
+    return INDISCRIMINATE if passes_on_stub(test) else OUTCOME_GLYPHS[test.outcome]
 
 
 def signs_of_lines(program: str, execution: ExecutionView) -> dict[int, str]:

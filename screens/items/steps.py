@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from screens.items.signs import ERROR, INDISCRIMINATE, OUTCOME_GLYPHS
+from screens.items.signs import ERROR, SIGN_OF_COUNT
 from store.formatting import dollars, pluralize
+from store.outcome_counts import OutcomeCounts
 from store.queries.agent_case import StepView
 
 SIMULATED_ROLE = "simulated_executor"
@@ -154,19 +155,11 @@ def _changes(before: str, after: str) -> Iterator[str]:
 
 
 def _execution(reply: Mapping[str, object]) -> Iterator[str]:
-    counts = {name: int(str(reply.get(name) or 0)) for name in ("passed", "failed", "errors")}
-    parts = [f"ended: {reply['exit_reason']}"]
-    if total := sum(counts.values()):
-        sign = f"{OUTCOME_GLYPHS['passed']} " if counts["passed"] else ""
-        parts.append(f"{sign}{counts['passed']:,} of {total:,} passed")
-        parts += [f"{OUTCOME_GLYPHS['failed']} {counts['failed']} failed"] if counts["failed"] else []
-        parts += [f"{ERROR} {pluralize(counts['errors'], 'error')}"] if counts["errors"] else []
-    for name, words in (
-        ("not_discriminating", f"{INDISCRIMINATE} {{}} not discriminating"),
-        ("flaky", "{} flaky"),
-    ):
-        parts += [words.format(reply[name])] if reply.get(name) else []
-    yield " · ".join(parts)
+    counts = OutcomeCounts.of_reply(reply)
+    # None that passed is no good sign.
+    signs = SIGN_OF_COUNT if counts.passed else {**SIGN_OF_COUNT, "passed": ""}
+    parts = [f"{signs.get(name, '')} {words}".strip() for name, words in counts.words().items()]
+    yield " · ".join([f"ended: {reply['exit_reason']}", *parts])
     if not reply.get("executable"):
         yield f"{ERROR} not executable: {reply.get('environment_error') or 'it did not finish'}"
     elif reply.get("environment_error"):

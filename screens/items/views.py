@@ -16,6 +16,7 @@ from screens.widgets.text.overlay import Span
 from store.kinds.comparison import BOTH_BAD, BOTH_BAD_WORD, SAME
 from store.kinds.spec import GROUP, QuestionSpec
 from store.policy.scope import REVIEW, RunRef, Scope
+from store.queries.executions import OutcomeView
 from store.queries.item import OwnLabel, OwnState, ShownTests
 from store.record.evidence import Citation, ItemPart
 from store.tables.record import QuestionTarget
@@ -154,13 +155,13 @@ class TestRunView:
         execution: Its key; None where the test was never run.
         panes: The test and its log.
         summary: What it showed, in one line; empty where the claim of the agents says that.
-        signs: The sign of what each test showed, in the order in which they ran.
+        tests: What each test showed, in the order in which they ran.
     """
 
     execution: UUID | None
     panes: tuple[PaneText, ...]
     summary: str = ""
-    signs: str = ""
+    tests: tuple[OutcomeView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,9 +399,9 @@ class ItemView:
         return self.runs[self.run].execution if self.runs else None
 
     @property
-    def signs(self) -> str:
-        """The signs of the tests of the run that is shown."""
-        return self.runs[self.run].signs if self.runs else ""
+    def outcomes(self) -> tuple[OutcomeView, ...]:
+        """What the tests of the run that is shown came to."""
+        return self.runs[self.run].tests if self.runs else ()
 
     @property
     def has_test(self) -> bool:

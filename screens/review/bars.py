@@ -174,7 +174,7 @@ class ClaimLine(Static):
             above, rest = _split_row(above, width)
             claim = f"{rest} · {claim}" if claim else rest
         # Where rows are few, a second one is for what the first has no room for.
-        self.set_class(not above and not below and not (item.signs and not several), "-one-row")
+        self.set_class(not above and not below and not (item.outcomes and not several), "-one-row")
         line = _pad(f" {claim.strip()}", right, width - lead.cell_length)
         split = len(line) - len(right)
         style = "$text-primary" if self._claim(item) or not several else "bold $foreground"
@@ -185,8 +185,8 @@ class ClaimLine(Static):
         ]
         if above:
             parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
-        if rows > 1 and not several and item.signs:
-            tests = outcomes(item.signs)
+        if rows > 1 and not several and item.outcomes:
+            tests = outcomes(item.outcomes, width - 2)
             room = width - tests.cell_length - 3
             below = one_line(below, room) if room > 12 else ""
             parts += ["\n ", tests, (f"  {below}" if below else "", style)]

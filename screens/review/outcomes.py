@@ -1,36 +1,47 @@
-"""The tests of an item's run in a row: a sign for each, and how many there are of each sign."""
+"""The tests of an item's run in a row: a sign for each, and how many came out in which way."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
+from itertools import starmap
 
 from textual.content import Content
 
+from screens.items.signs import SIGN_OF_COUNT, sign_of
 from screens.widgets.text.overlay import STYLE_OF_SIGN
 from screens.widgets.text.paint import STYLES
-
-WORDS = {"✓": "passed", "✗": "failed", "!": "error", "~": "passes on a stub"}
-"""What each sign says of a test, in the order in which they are counted."""
+from store.outcome_counts import OutcomeCounts
+from store.queries.executions import OutcomeView
 
 CELLS = 40
 """Signs that are shown; of more tests the rest is counted."""
 
 
-def outcomes(signs: str) -> Content:
-    """Return the results of a run: `✓✓✗~  2 passed · 1 failed · 1 passes on a stub`; empty without tests.
+def outcomes(tests: Sequence[OutcomeView], width: int) -> Content:
+    """Return the results of a run: `✓✓✗~  3 of 4 passed · 1 failed · 1 does not discriminate`.
 
     Args:
-        signs: The sign of each test in the order in which they ran.
+        tests: The tests in the order in which they ran; without any, the results are empty.
+        width: The cells that there are; signs make room for the words.
     """
-    counts = Counter(signs)
-    row = Content("").join(Content.styled(sign, _style(sign)) for sign in signs[:CELLS])
-    rest = f" +{len(signs) - CELLS:,}" if len(signs) > CELLS else ""
-    words = (
-        Content.assemble((f"{counts[sign]:,}", _style(sign)), f" {word}")
-        for sign, word in WORDS.items()
-        if counts[sign]
-    )
-    return Content.assemble(row, rest, "  ", Content(" · ").join(words)) if signs else Content("")
+    if not tests:
+        return Content("")
+    said = OutcomeCounts.of(tests).words()
+    words = Content("  ") + Content(" · ").join(starmap(_count, said.items()))
+    signs = "".join(map(sign_of, tests))
+    most = min(CELLS, max(1, width - words.cell_length))
+    if len(signs) > most:
+        most = max(1, min(most, width - words.cell_length - len(f" +{len(signs):,}")))
+    row = Content("").join(Content.styled(sign, _style(sign)) for sign in signs[:most])
+    rest = f" +{len(signs) - most:,}" if len(signs) > most else ""
+    return Content.assemble(row, rest, words)
+
+
+def _count(name: str, said: str) -> Content:
+    """Return a count, its number in the colour of its sign; that none passed is no good sign."""
+    number, _, rest = said.partition(" ")
+    style = _style(SIGN_OF_COUNT[name]) if name in SIGN_OF_COUNT and number != "0" else ""
+    return Content.assemble((number, style), f" {rest}")
 
 
 def _style(sign: str) -> str:

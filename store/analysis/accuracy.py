@@ -181,7 +181,7 @@ def accuracy_report(
         raise WorkbenchError(
             "Nothing to compare",
             f"{source.against}'s labels are the true ones, so that they are always right.",
-            "Leave this rater out, or choose another truth with --against.",
+            "Leave this rater out, or choose another truth with --policy.",
         )
     found = tuple(
         _row(connection, source, place, population, bootstrap) for place in dict.fromkeys((*places, *family))

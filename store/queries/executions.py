@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, RowMapping, func, select
 
 from store.cuts import Cut, cut_of_text
+from store.outcome_counts import OutcomeCounts
 from store.policy.scope import Scope
 from store.queries.current import current_verdicts
 from store.tables.columns import among, table_of
@@ -86,24 +87,10 @@ class ExecutionView:
     seconds: float
     outcomes: tuple[OutcomeView, ...]
 
-    def count(self, outcome: str) -> int:
-        """Return how many tests had an outcome."""
-        return sum(test.outcome == outcome for test in self.outcomes)
-
     @property
-    def passed(self) -> int:
-        """How many tests passed."""
-        return self.count("passed")
-
-    @property
-    def not_discriminating(self) -> int:
-        """How many tests that passed are known to pass against a stub as well."""
-        return sum(test.discriminates is False for test in self.outcomes)
-
-    @property
-    def flaky(self) -> int:
-        """How many tests are known to come out otherwise under another hash seed."""
-        return sum(test.flaky is True for test in self.outcomes)
+    def counts(self) -> OutcomeCounts:
+        """How many of its tests came out in which way."""
+        return OutcomeCounts.of(self.outcomes)
 
 
 def load_executions(connection: Connection, *conditions: ColumnElement[bool]) -> list[ExecutionView]:

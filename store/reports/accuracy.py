@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from store.measures.accuracy import Accuracy
     from store.measures.sample_estimates import Estimate
 
-AGAINST = "majority"
+POLICY = "majority"
 """The labels that count as true where nothing else is chosen."""
 
 OTHERS = {"precision": "precision", "recall": "recall", "f1": "F1", "kappa": "kappa"}
@@ -54,7 +54,7 @@ def read_accuracy(connection: Connection, options: Options) -> AccuracyReport:
     return accuracy_report(
         connection,
         options.question or question_of_items(connection),
-        options.against or AGAINST,
+        options.policy or POLICY,
         study=options.study,
         panel=options.panel or None,
         raters=raters or None,
@@ -95,7 +95,7 @@ def accuracy_of(found: AccuracyReport, options: Options) -> Report:
         caption.append(f"{100 * drawn[0].share:g} % intervals: {_methods(found, unit, options)}")
     return Report(
         caption=tuple(caption),
-        command=("accuracy", *options.arguments(question=labels.question, against=true.against)),
+        command=("accuracy", *options.arguments(question=labels.question, policy=true.against)),
         tables=filled(
             _accuracies(found, unit),
             _not_decided(found, unit),

@@ -16,7 +16,7 @@ from store.policy.refusal import refuse
 from store.policy.scope import FIRST_PHASES, Scope, Shows, Visibility
 from store.queries.runs import run_names
 from store.queries.studies import list_studies
-from store.reports.accuracy import AGAINST, accuracy_of, read_accuracy
+from store.reports.accuracy import POLICY, accuracy_of, read_accuracy
 from store.reports.answers import answers_fields, answers_report, read_answers
 from store.reports.collection import collection_fields, collection_report, read_collection
 from store.reports.completion import completion_fields, completion_report, read_completion
@@ -86,8 +86,8 @@ def _setting(name: str) -> Callable[[Options, str], Options]:
 
 def _set_question(options: Options, value: str) -> Options:
     # Raters and runs may have no label of another question.
-    against = options.against if options.against in POLICIES else None
-    return replace(options, question=value, raters=(), rater=None, run=None, against=against)
+    policy = options.policy if options.policy in POLICIES else None
+    return replace(options, question=value, raters=(), rater=None, run=None, policy=policy)
 
 
 def _set_rater(options: Options, value: str) -> Options:
@@ -155,9 +155,9 @@ def _two_of(place: int) -> Chooses:
 
 
 def _truth(connection: Connection, options: Options, found: Any) -> Choice:
-    names = (*POLICIES, *_raters_of(found), *([options.against] if options.against else []))
+    names = (*POLICIES, *_raters_of(found), *([options.policy] if options.policy else []))
     values = tuple(dict.fromkeys(names))
-    return Choice("truth", values, options.against or AGAINST, _setting("against"))
+    return Choice("truth", values, options.policy or POLICY, _setting("policy"))
 
 
 def _labeller(connection: Connection, options: Options, found: Any) -> Choice:
@@ -235,7 +235,7 @@ OURS = (
         read_accuracy,
         accuracy_of,
         options=(
-            *(*_LABELS, "rater", "against", "panel", "with_revealed", "compare", "population"),
+            *(*_LABELS, "rater", "policy", "panel", "with_revealed", "compare", "population"),
             *(*_DRAWN, "bootstrap_units"),
         ),
         choices=_choices(subject=_question, first=_truth, study=_study),

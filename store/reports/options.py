@@ -30,9 +30,8 @@ class Options:
         run: The agents' run that alone counts: its name, how that begins or ends, or its id.
         split: A split whose items alone count.
         part: The only part of it.
-        policy: What makes one label of several.
+        policy: What makes one label of several; of accuracy also a rater, whose labels are true then.
         preset: How a benchmark measures.
-        against: The rater, or the policy, whose labels are true.
         panel: The raters that the policy is of; people by default.
         with_revealed: Whether labels judged with those of agents or judges on the screen count as true.
         compare: Raters, or methods, of which every two are compared.
@@ -75,7 +74,6 @@ class Options:
     part: str | None = None
     policy: str | None = None
     preset: str | None = None
-    against: str | None = None
     panel: tuple[str, ...] = ()
     with_revealed: bool = False
     compare: tuple[str, ...] = ()

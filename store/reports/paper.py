@@ -163,7 +163,7 @@ def _wanted(connection: Connection, study: StudyDetails) -> list[tuple[str, Repo
     """Return the reports of a study, each with the name of its files: of a question, one for each."""
     kind = task_kinds().get(study.protocol.kind)
     asked = study.protocol.questions or tuple(spec.name for spec in (kind.questions if kind else ()))
-    against = "adjudicated" if has_rulings(connection, study.id) else None
+    truth = "adjudicated" if has_rulings(connection, study.id) else None
     wanted = []
     for spec in reports().values():
         if spec.parts or not spec.of_paper or (spec.kind and kind is not None and spec.kind != kind.name):
@@ -173,8 +173,8 @@ def _wanted(connection: Connection, study: StudyDetails) -> list[tuple[str, Repo
             options = replace(options, study=study.name)
         if "kind" in spec.options:
             options = replace(options, kind=study.protocol.kind)
-        if "against" in spec.options:
-            options = replace(options, against=against)
+        if spec.name == "accuracy":
+            options = replace(options, policy=truth)
         if "question" not in spec.options:
             wanted.append((spec.name, spec, options))
             continue

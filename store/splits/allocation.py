@@ -20,6 +20,9 @@ NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
 _LARGE = 0.1
 """A group of more than this share of the smallest part is given a part before all smaller ones."""
 
+_DIGITS = 9
+"""Decimals of a share; more are the noise of floating-point numbers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -71,6 +74,10 @@ def allot(parts: Sequence[Part], keys: Sequence[str], counts: Array, seed: int) 
     to the part that lacks most of what it holds. Neither the order of import nor a label of another group
     moves a group's turn.
 
+    Of several labels, the size of each part comes first: a group goes to a part only where it brings this
+    nearer to its size. Groups of one item come last, and are shared out by `_round_table`: where every group
+    is one item, each part has its exact size, and of each label its share rounded up or down.
+
     Args:
         parts: The p parts.
         keys: The key of each group: a text of it, whatever else there is.
@@ -88,14 +95,105 @@ def allot(parts: Sequence[Part], keys: Sequence[str], counts: Array, seed: int) 
     lacking = shares[:, None] * totals
     sizes = counts.sum(axis=1)
     large = sizes > _LARGE * shares.min() * sizes.sum()
+    single = (sizes == 1) & (len(totals) > 1)
     hashes = [sha256(f"{seed}\0{key}".encode("utf-8", "surrogatepass")).digest() for key in keys]
     order = sorted(
         range(len(keys)), key=lambda group: (-sizes[group] if large[group] else 0, hashes[group], keys[group])
     )
     weights = counts / numpy.maximum(totals, 1)
     found = numpy.zeros(len(keys), dtype=numpy.int64)
-    for group in order:
+    left = _round_sizes(shares * sizes.sum())
+    for group in (group for group in order if not single[group]):
+        room = lacking.sum(axis=1)
+        nearer = sizes[group] <= 2 * room
         # Both shares of a label's total, so that a rare label counts as much as a common one.
-        found[group] = part = int((lacking / numpy.maximum(totals, 1) @ weights[group]).argmax())
+        gain = lacking / numpy.maximum(totals, 1) @ weights[group]
+        found[group] = part = int((numpy.where(nearer, gain, -numpy.inf) if nearer.any() else room).argmax())
         lacking[part] -= counts[group]
+        left[part] -= sizes[group]
+    if single.any():
+        label = counts.argmax(axis=1)
+        cells = _round_table(lacking.T, counts[single].sum(axis=0), left)
+        for group in (group for group in order if single[group]):
+            found[group] = part = int(cells[label[group]].argmax())
+            cells[label[group], part] -= 1
     return found
+
+
+def _round_sizes(wanted: Array) -> Array:
+    """Return whole numbers of the same sum, by the largest remainders; the first of equal ones is raised."""
+    import numpy
+
+    wanted = numpy.round(wanted, _DIGITS)
+    found = numpy.floor(wanted).astype(numpy.int64)
+    rest = round(wanted.sum()) - int(found.sum())
+    found[_by_remainder(wanted - found)[:rest]] += 1
+    return found
+
+
+def _by_remainder(remainders: Array) -> Array:
+    """Return the places of remainders, the largest first; equal ones stay in order."""
+    import numpy
+
+    return numpy.argsort(-numpy.round(remainders, _DIGITS), axis=None, kind="stable")
+
+
+def _round_table(wanted: Array, rows: Array, columns: Array) -> Array:
+    """Return whole numbers near those of a table, with given sums of its rows and columns.
+
+    This is controlled rounding (Cox, 1987): each cell is rounded down, what is left of rows and columns goes
+    to the largest remainders, and, where these block each other, along an augmenting path. With three parts
+    or fewer, and nothing negative, each cell is rounded down or up and all sums come out. Otherwise those of
+    the rows do, and a cell may be farther off.
+
+    Args:
+        wanted: The table, of shape (l, p), whose rows have these sums.
+        rows: The sum of each row, of shape (l,).
+        columns: The sum of each column, of shape (p,); one below 0 counts as 0.
+    """
+    import numpy
+
+    # Groups that stay together may have left less than nothing of a label to a part.
+    wanted = numpy.maximum(wanted, 0)
+    wanted = numpy.round(wanted * (rows / numpy.maximum(wanted.sum(axis=1), 1e-9))[:, None], _DIGITS)
+    cells = numpy.floor(wanted).astype(numpy.int64)
+    highest = numpy.ceil(wanted)
+    free = numpy.maximum(columns, 0) - cells.sum(axis=0)
+    for part in numpy.flatnonzero(free < 0).tolist():
+        while free[part] < 0:
+            lowest = numpy.where(cells[:, part] > 0, wanted[:, part] - cells[:, part], numpy.inf)
+            cells[int(lowest.argmin()), part] -= 1
+            free[part] += 1
+    lowest_cells = cells.copy()
+    left = rows - cells.sum(axis=1)
+    for cell in _by_remainder(wanted - cells).tolist():
+        row, part = divmod(cell, len(columns))
+        if left[row] and free[part] > 0 and cells[row, part] < highest[row, part]:
+            cells[row, part] += 1
+            left[row] -= 1
+            free[part] -= 1
+
+    def raise_one(row: int, tried: set[int]) -> bool:
+        """Raise a cell of a row; another row gives up what it got where no column has anything free."""
+        for part in range(len(columns)):
+            if part in tried or cells[row, part] >= highest[row, part]:
+                continue
+            tried.add(part)
+            if free[part] > 0:
+                free[part] -= 1
+                cells[row, part] += 1
+                return True
+            for other in numpy.flatnonzero(cells[:, part] > lowest_cells[:, part]).tolist():
+                if raise_one(other, tried):
+                    cells[other, part] -= 1
+                    cells[row, part] += 1
+                    return True
+        return False
+
+    for row in numpy.flatnonzero(left).tolist():
+        for _ in range(left[row]):
+            if not raise_one(row, set()):
+                part = int(numpy.where(free > 0, wanted[row] - cells[row], -numpy.inf).argmax())
+                cells[row, part] += 1
+                free[part] -= 1
+    return cells

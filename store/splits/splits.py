@@ -57,7 +57,8 @@ class SplitPlan:
         against: Whose labels are true: a rater, or a policy.
         disjoint: What no two parts share; `given` where each item's part was given.
         seed: The seed of the order of the groups.
-        stratified: Whether each part has its share of every label, in place of its share of the queries.
+        stratified: Whether each part has its share of the items and of every label, in place of its share of
+            the queries.
         panel: The raters of the policy; None for people.
         study: The study whose labels count; None for all.
         with_revealed: Whether labels that were judged with others in sight count.
@@ -332,7 +333,7 @@ def _row(connection: Connection, name: str) -> Row[Any]:
     row = connection.execute(select(split).where(split.c.name == name)).first()
     if row is None:
         known = connection.execute(select(split.c.name).order_by(split.c.created_at)).scalars().all()
-        hint = f"Splits: {', '.join(known)}." if known else "Make one: workbench split WORKSPACE --name NAME"
+        hint = f"Splits: {', '.join(known)}." if known else "Make one: workbench split WORKSPACE NAME"
         raise UnknownName("Unknown split", f"No split is called {name!r}.", hint)
     return row
 

@@ -148,7 +148,7 @@ def open_adjudication(
                 raise UnknownName(
                     "Not asked here",
                     f"The labels of {question} are imported, and nobody is asked it here.",
-                    "Make true labels of them: workbench split WORKSPACE --name NAME --panel A,B,C",
+                    "Make true labels of them: workbench split WORKSPACE NAME --panel A,B,C",
                 )
         found = None if study is None else find_study(connection, study)
         if found is not None and found.state == "draft":

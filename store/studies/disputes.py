@@ -169,7 +169,7 @@ class Dispute:
                 {
                     "rater": one.name if names else one.rater,
                     "execution": one.execution.id,
-                    "passed": one.execution.passed,
+                    "passed": one.execution.counts.passed,
                     "tests": len(one.execution.outcomes),
                 }
                 for one in self.tests

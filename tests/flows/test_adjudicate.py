@@ -123,7 +123,7 @@ async def test_disputes_are_ruled_on_taken_back_and_brought_back(workspace: Work
         await settled(pilot.app)
         assert isinstance(app.screen, ReportsScreen)
         assert app.screen.page is not None
-        assert app.screen.command.endswith("accuracy --question pair.match --study rq2 --against adjudicated")
+        assert app.screen.command.endswith("accuracy --question pair.match --study rq2 --policy adjudicated")
         assert "rulings: 1; 1 more beside the agents' label, left out" in app.screen.page.caption
         await pilot.press("escape")
         assert app.screen is screen

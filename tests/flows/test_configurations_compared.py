@@ -119,7 +119,7 @@ def test_configurations_over_one_sample_are_compared_and_their_traces_read_elsew
     assert executable["full"] == executable["paper"] + 1 == executable["ps-tpg-te-fa"] + 2
 
     # Table VI: each configuration's accuracy against the expert, and its executable rate.
-    against = ("report", study, "accuracy", "--against", "expert", "--json")
+    against = ("report", study, "accuracy", "--policy", "expert", "--json")
     table = {row["rater"]: row for row in workbench(*against).json()["raters"]}
     pairs = workbench("report", study, "agreement", "--rater", "expert", "--json").json()["by_pair"]
     agreed = {name: pair["percent"] for pair in pairs for name in pair["raters"]}

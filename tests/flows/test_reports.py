@@ -184,7 +184,7 @@ async def test_what_a_report_takes_is_chosen_from_lists(tmp_path: Path) -> None:
             await pilot.press("ctrl+s")
             await settled(app)
             assert "true labels are those of ben" in flat(app)
-            assert screen.command.endswith("accuracy --question pair.match --against ben")
+            assert screen.command.endswith("accuracy --question pair.match --policy ben")
             # A study without labels has nothing to be right by: another one can still be chosen.
             await pilot.press("o")
             app.screen.query_one("#study", Select).value = STUDY

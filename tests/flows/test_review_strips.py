@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from screens.judging.recent import latest_signs
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.outcomes import outcomes
 from screens.settings import ScreenSettings
+from store.queries.executions import OutcomeView
 from store.workspace.duckdb import Workspace
 
 
@@ -67,10 +69,12 @@ async def test_the_results_of_tests_are_signs_under_the_claim(
     app = review_app(workspace, at=3)
     async with app.run_test(size=size) as pilot:
         screen = await painted(pilot, 4)
-        assert line_of(app, ClaimLine).split("\n")[1] == " ✓✗!  1 passed · 1 failed · 1 error"
+        assert line_of(app, ClaimLine).split("\n")[1] == " ✓✗!  1 of 3 passed · 1 failed · 1 error · 1 flaky"
         region = screen.query_one("#body").region
         await press(pilot, "p")
-        assert line_of(app, ClaimLine).split("\n")[1] == " ~✓  1 passed · 1 passes on a stub"
+        claim, strip = line_of(app, ClaimLine).split("\n")
+        assert strip == " ~✓  2 of 2 passed · 1 does not discriminate"
+        assert "tested · 2 of 2 passed · 1 does not discriminate" in claim
         # Without results the row is empty, and nothing else moves.
         await press(pilot, "p")
         assert len(line_of(app, ClaimLine).split("\n")) == 1
@@ -78,5 +82,11 @@ async def test_the_results_of_tests_are_signs_under_the_claim(
 
 
 def test_of_many_tests_the_rest_is_counted() -> None:
-    assert outcomes("✓" * 45 + "~✗").plain == "✓" * 40 + " +7  45 passed · 1 failed · 1 passes on a stub"
-    assert outcomes("").plain == ""
+    tests = [OutcomeView("t", "passed", "", 0.1, True, False, "", "")] * 45
+    tests.append(replace(tests[0], discriminates=False))
+    tests.append(replace(tests[0], outcome="failed", discriminates=None, flaky=True))
+    words = "  46 of 47 passed · 1 failed · 1 does not discriminate · 1 flaky"
+    assert outcomes(tests, 120).plain == "✓" * 40 + " +7" + words
+    # Where there is less room, signs give way to the words.
+    assert outcomes(tests, 78).plain == "✓" * 10 + " +37" + words
+    assert outcomes((), 120).plain == ""

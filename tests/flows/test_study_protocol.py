@@ -106,7 +106,7 @@ def test_three_packets_become_a_ground_truth(tmp_path, workbench):
     assert report["percent"] == pytest.approx(100 * (4 + 2 / 3) / 6)
     assert {one["name"]: one["repeat"]["percent"] for one in report["by_rater"]} == dict.fromkeys(RATERS, 100)
     truth = workbench(
-        "report", path, "accuracy", "--against", "adjudicated", "--study", "rq2", "--json"
+        "report", path, "accuracy", "--policy", "adjudicated", "--study", "rq2", "--json"
     ).json()
     accuracy = {one["rater"]: one["accuracy"] for one in truth["raters"] if one["rater"] in RATERS}
     wanted = {item: RULED.get(item, SAYS["ana"][item]) for item in SAYS["ana"]}

@@ -1,7 +1,7 @@
 """Open an export in the format `beir` with MTEB's own loader, and print what it found as JSON.
 
 workbench import sample.duckdb sample_data/pairs.jsonl sample_data/labels.csv
-workbench split sample.duckdb --name v1 --policy majority --panel sample-ana,sample-ben,sample-chi
+workbench split sample.duckdb v1 --policy majority --panel sample-ana,sample-ben,sample-chi
 workbench export sample.duckdb benchmark --format beir --split v1
 python opened_by_mteb.py benchmark > opened_by_mteb.json
 """

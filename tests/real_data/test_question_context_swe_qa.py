@@ -51,7 +51,7 @@ def test_all_are_answered_with_context_and_judged_twice(
         monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
         monkeypatch.setenv("OPENAI_API_KEY", server.key)
         for context in ("none", "bm25"):
-            answer = ("answer", path, "--model", "openai:chat", "--trials", "1", "--context", context)
+            answer = ("answer", path, "--model", "openai:chat", "--trials", "1", "--setting", context)
             told = workbench(*answer, "--json").json()
             assert (told["state"], told["items"], told["requests"]) == ("done", 48, 48)
         told = workbench("judge-answers", path, "--model", "openai:judge", "--json").json()

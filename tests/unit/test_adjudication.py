@@ -134,7 +134,7 @@ def test_a_study_is_ruled_on_record_by_record(tmp_path, workbench):
         right = {one.name: (one.figures.n, one.figures.accuracy) for one in truth.raters}
         assert right["cosqa-plus:scripted"] == (6, pytest.approx(4 / 6))
         path = workspace.path
-    report = ("report", path, "accuracy", "--against", "adjudicated", "--study", "rq2")
+    report = ("report", path, "accuracy", "--policy", "adjudicated", "--study", "rq2")
     assert workbench(*report, "--json").json()["truth"]["rulings"] == 2
     assert "rulings" in workbench(*report).out
     # The full record carries them.
@@ -177,12 +177,12 @@ def test_rulings_beside_the_agents_are_marked_and_left_out(tmp_path, workbench):
         is False
     )
     truth = workbench(
-        "report", path, "accuracy", "--against", "adjudicated", "--study", "rq2", "--json"
+        "report", path, "accuracy", "--policy", "adjudicated", "--study", "rq2", "--json"
     ).json()["truth"]
     # What was ruled before the agents were seen counts.
     assert (truth["rulings"], truth["rulings_revealed"], truth["undecided"]) == (1, 1, 1)
     seen = workbench(
-        "report", path, "accuracy", "--against", "adjudicated", "--study", "rq2", "--with-revealed", "--json"
+        "report", path, "accuracy", "--policy", "adjudicated", "--study", "rq2", "--with-revealed", "--json"
     )
     assert seen.json()["truth"]["rulings"] == 2
     assert workbench("rule", path, "pair/1", "1", *at[1:]).says("Raters do not disagree about this item.")

@@ -91,12 +91,17 @@ def test_models_answer_in_their_own_words(study: Path, server: LoopbackModels, w
 
 def test_context_is_shown_below_its_file(study: Path, server: LoopbackModels, workbench: Any) -> None:
     server.script = lambda seen, _: "There."
-    answer = ("answer", study, "--model", "anthropic:chat", "--trials", "1", "--context")
+    answer = ("answer", study, "--model", "anthropic:chat", "--trials", "1", "--setting")
     told = workbench(*answer, "bm25", "--json").json()
     assert (told["state"], told["asked"]["left_out"], told["requests"]) == ("done", 1, 2)
     assert all(map(asked_for_text, server.requests))
     assert any("## till.py\n\n```\ndef open_drawer(1): ...\n```" in seen.text for seen in server.requests)
     assert workbench(*answer, "nothing").says("No question has context under")
+    # The option's old name asks for the same run, which is done.
+    old = workbench(*answer[:-1], "--context", "bm25", "--json").json()
+    assert (old["run"], old["requests"]) == (told["run"], 2)
+    assert len(server.requests) == 2
+    assert "--context" not in workbench("answer", "--help").out
 
 
 def test_answers_are_judged_again_and_later_ones_when_they_come(
@@ -121,7 +126,7 @@ def test_answers_are_judged_again_and_later_ones_when_they_come(
     assert len(rows) == 12
     assert {(row["n"], row["judges"]) for row in rows} == {(2, 1)}
     # Answers of another context are judged by the same run, and nothing else.
-    workbench("answer", study, "--model", "openai:chat", "--trials", "1", "--context", "bm25")
+    workbench("answer", study, "--model", "openai:chat", "--trials", "1", "--setting", "bm25")
     before = len(server.requests)
     assert workbench(*judge).json()["state"] == "done"
     assert len(server.requests) - before == 4
@@ -193,7 +198,7 @@ def test_the_report_has_the_tables_of_the_paper(study: Path, server: LoopbackMod
 
     server.script = script
     for model, context in (("a", "none"), ("b", "none"), ("a", "bm25")):
-        workbench("answer", study, "--model", f"openai:{model}", "--trials", "1", "--context", context)
+        workbench("answer", study, "--model", f"openai:{model}", "--trials", "1", "--setting", context)
     workbench("judge-answers", study, "--model", "openai:judge")
     told = workbench("report", study, "answers", "--json").json()
     scores = {(one["model"], one["context"], one["language"]): one for one in told["scores"]}

@@ -129,7 +129,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command in (
         "demo --headless --at {}",
         "evaluate retrieval {} --methods bm25 --rater sample-ana",
-        "split {} --name v1 --policy majority --question pair.match",
+        "split {} v1 --policy majority --question pair.match",
         "views {} --save todo --kind pair --status open",
     ):
         run.main(arguments(command, path), standalone_mode=False)

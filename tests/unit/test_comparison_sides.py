@@ -133,7 +133,7 @@ def test_a_value_without_a_name_is_in_the_order_of_the_comparisons_file(workbenc
         "accuracy",
         "--question",
         "comparison.preference",
-        "--against",
+        "--policy",
         "J",
         "--json",
         "--bootstrap",
@@ -251,7 +251,7 @@ def test_all_reports_have_the_coefficients_of_the_order_of_the_file(workbench, w
         workspace,
         "accuracy",
         *asked,
-        "--against",
+        "--policy",
         "gold",
         "--raters",
         "ana",
@@ -358,7 +358,7 @@ def test_the_full_record_a_matrix_in_long_form_and_a_bundle_keep_who_won(workben
 
 def test_labels_of_a_policy_and_of_a_split_name_the_candidate(workbench, workspace):
     asked = ("--question", "comparison.preference", "--policy", "majority", "--panel", "gold")
-    assert workbench("split", workspace, "--name", "s", *asked).code == 0
+    assert workbench("split", workspace, "s", *asked).code == 0
     assert workbench("export", workspace, "s.csv", "--format", "labels", "--split", "s").code == 0
     with open("s.csv") as file:
         found = {row["item"]: (int(row["value"]), row["of"]) for row in csv.DictReader(file)}

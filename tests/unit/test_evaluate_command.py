@@ -71,7 +71,7 @@ def test_a_workspace_is_the_benchmark_that_its_export_is(workbench, labelled):
 
 
 def test_a_part_of_a_split(workbench, labelled):
-    made = workbench("split", labelled, "--name", "v1", "--ratios", "train=1,test=1", "--rater", "dana")
+    made = workbench("split", labelled, "v1", "--ratios", "train=1,test=1", "--rater", "dana")
     assert made.code == 0
     found = [
         workbench(

@@ -19,10 +19,14 @@ import tiny_models
 import typer.main
 from construction_projects import write_project
 from learnable import learnable, write_beir
+from scopes import scope
 
+from screens.items.reader import ItemReader
 from screens.reports.drawing import draw, plain
+from screens.review.outcomes import outcomes
 from store.analysis.agreement import rater_agreement
 from store.errors import WorkbenchError
+from store.record.raters import ensure_rater
 from store.reports.catalogue import reports
 from store.reports.figure import FIGURES, charts
 from store.reports.options import Options
@@ -234,7 +238,7 @@ def test_latex_compiles(demo: Path, workbench: Any, tmp_path: Path) -> None:
 
 def test_help_names_the_options_of_one_report_and_no_others(workbench: Any, demo: Path) -> None:
     told = workbench("report", demo, "accuracy", "--help").out
-    assert "--against" in told
+    assert "--policy" in told
     assert "--half-width" not in told
     assert "--elo-k" not in told
     whole = workbench("report", demo, "--help").out
@@ -420,3 +424,38 @@ def test_what_a_report_cannot_find_names_the_workspace(workbench: Any, in_folder
         pytest.raises(WorkbenchError, match="No labels of pairs"),
     ):
         reports()["retrieval"].start(connection, Options())
+
+
+def test_what_a_run_showed_is_counted_alike_wherever_it_is_told(workbench: Any, demo: Path) -> None:
+    """In the claim, the row of signs, the panes, JSON and SQL, of every run of the demo."""
+    query = (
+        "SELECT t.item, count(*) AS n, count(*) FILTER (outcome = 'passed') AS passed, "
+        "count(*) FILTER (outcome = 'passed' AND NOT discriminates) AS weak FROM tests t "
+        "JOIN verdicts v ON v.execution = t.execution AND v.shown GROUP BY ALL"
+    )
+    rows = {row["item"]: row for row in workbench("sql", demo, query, "--json").json()["rows"]}
+    listed = workbench("items", demo, "--kind", "pair", "--json").json()["items"]
+    facts = {one["item"]: one["execution"] for one in listed if (one["execution"] or {}).get("tests")}
+    assert facts.keys() == rows.keys()
+    assert {row["weak"] for row in rows.values()} >= {0, 1}
+    with Workspace.open(demo) as opened:
+        reader = ItemReader(opened, scope(ensure_rater(opened, "dana").id))
+        for one in listed:
+            if (row := rows.get(one["item"])) is None:
+                continue
+            seen = reader.read(one["number"])
+            panes = {pane.id: pane.text for pane in seen.case}
+            weak = row["weak"]
+            does = "does" if weak == 1 else "do"
+            words = [f"{row['passed']} of {row['n']} passed", f"{weak} {does} not discriminate"]
+            steps = [line for line in panes["steps"].split("\n") if "ended: " in line][-1]
+            strip = outcomes(seen.outcomes, 120).plain
+            for told in (seen.claim.summary, panes["verdict"].split("\n")[0], strip, steps):
+                assert words[0] in told
+                assert (words[1] in told) == (weak > 0)
+                assert ("discriminate" in told) == (weak > 0)
+            assert strip.split("  ")[0].count("~") == weak
+            for pane in ("verdict", "run"):
+                assert panes[pane].count("(passes on a stub)") == weak
+            told = facts[one["item"]]
+            assert (told["passed"], told["not_discriminating"]) == (row["passed"], weak)

@@ -54,7 +54,7 @@ def split(work, workbench):
     """The split, made once."""
     made = workbench("splits", work, "v1", "--json")
     if made.code:
-        made = workbench("split", work, "--name", "v1", "--policy", "majority", "--panel", RATERS, "--json")
+        made = workbench("split", work, "v1", "--policy", "majority", "--panel", RATERS, "--json")
     assert made.code == 0
     return made.json()
 
@@ -151,7 +151,7 @@ def test_mteb_opened_this_benchmark(tmp_path, workbench, sample_folder, reposito
     work, out = tmp_path / "sample.duckdb", tmp_path / "benchmark"
     workbench("import", work, sample_folder / "pairs.jsonl", sample_folder / "labels.csv")
     panel = ("--panel", "sample-ana,sample-ben,sample-chi")
-    workbench("split", work, "--name", "v1", "--policy", "majority", *panel)
+    workbench("split", work, "v1", "--policy", "majority", *panel)
     workbench("export", work, out, "--format", "beir", "--split", "v1")
     opened = json.loads((repository / "tests" / "oracles" / "opened_by_mteb.json").read_text())
     codes = len((out / "corpus.jsonl").read_text().splitlines())
@@ -223,7 +223,7 @@ def test_a_retrieval_set_goes_through_every_format(shared_data, tmp_path, workbe
     file, work = tmp_path / "queries.json", tmp_path / "work.duckdb"
     file.write_bytes((shared_data("cosqa-retrieval") / "queries.json").read_bytes())
     assert workbench("import", work, file, "--label-as", "cosqa").code == 0
-    split = workbench("split", work, "--name", "v1", "--rater", "cosqa", "--json").json()
+    split = workbench("split", work, "v1", "--rater", "cosqa", "--json").json()
     number = labels_of(split)
     assert sum(number.values()) == 500
     # 497 groups: three queries are near-duplicates of others.
@@ -302,7 +302,7 @@ def test_grades_of_codesearchnet(shared_data, tmp_path, workbench):
         assert found[level] == pytest.approx(means)
     assert found["1"] > found["2"]
 
-    split = workbench("split", work, "--name", "v1", "--policy", "majority", "--panel", experts, *by_grade)
+    split = workbench("split", work, "v1", "--policy", "majority", "--panel", experts, *by_grade)
     alone = sum(len(each) == 1 for each in grades.values())
     assert f"by one rater {alone:,} of the true labels" in " ".join(split.out.split())
 
@@ -361,7 +361,7 @@ def test_pseudonyms_where_something_is_published(tmp_path, workbench):
     # A person whose labels were imported has a pseudonym, too, and nobody that of another.
     labels.write_text("item,rater,value\np0,Dana Roe,1\np1,P1,1\n")
     workbench("import", work, labels)
-    workbench("split", work, "--name", "hers", "--rater", "Dana Doe", "--ratios", "1:1")
+    workbench("split", work, "hers", "--rater", "Dana Doe", "--ratios", "1:1")
     import datasets
 
     for more, name in (((), "P2"), (("--names",), "Dana Doe")):
@@ -387,7 +387,7 @@ def test_a_split_of_a_studys_labels_has_its_pseudonyms_or_names(tmp_path, workbe
         work = workspace.path
     for n in (1, 2, 3, 4):
         assert workbench("judge", work, f"pair/{n}", n % 2, "--rater", "dana").code == 0
-    split = ("--name", "hers", "--rater", "dana", "--study", "rq2", "--ratios", "1:1")
+    split = ("hers", "--rater", "dana", "--study", "rq2", "--ratios", "1:1")
     assert workbench("study", "close", work, "rq2").code == 0
     assert workbench("split", work, *split).code == 0
     for more, names in (((), {"R1"}), (("--names",), {"dana"})):
@@ -403,7 +403,7 @@ def test_parts_and_folders_of_any_name(work, workbench, tmp_path):
     import datasets
 
     more = ("--policy", "majority", "--panel", RATERS, "--ratios", "no=1,null=1,1=1", "--json")
-    workbench("split", work, "--name", 's/../"x"', *more)
+    workbench("split", work, 's/../"x"', *more)
     for form, folder in (("hugging-face", ""), ("coir", "qrels"), ("beir", "")):
         out = tmp_path / f"{form} \N{GRINNING FACE}"
         assert workbench("export", work, out, "--format", form, "--split", 's/../"x"').code == 0
@@ -443,7 +443,7 @@ def test_other_kinds_are_no_benchmark_of_codes(tmp_path, workbench):
     work = tmp_path / "work.duckdb"
     workbench("import", work, tasks, labels)
     given = ("--question", "completion.keep", "--rater", "ana", "--ratios", "1:1")
-    assert workbench("split", work, "--name", "v", *given).code == 0
+    assert workbench("split", work, "v", *given).code == 0
     done = workbench("export", work, tmp_path / "beir", "--format", "beir", "--split", "v")
     assert done.code == 2
     assert done.says("the labels are of completions")

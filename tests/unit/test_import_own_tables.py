@@ -336,7 +336,7 @@ def test_a_beir_folder_is_pairs_with_grades(tmp_path, workbench):
     """The folder that an export of the pairs writes: codes, queries, and their grades in parts."""
     source, target, folder = tmp_path / "own.duckdb", tmp_path / "again.duckdb", tmp_path / "bench"
     assert workbench("import", source, words(tmp_path), "--label-as", "gold").code == 0
-    assert workbench("split", source, "--name", "v", "--rater", "gold", "--ratios", "1:1").code == 0
+    assert workbench("split", source, "v", "--rater", "gold", "--ratios", "1:1").code == 0
     assert workbench("export", source, folder, "--format", "beir", "--split", "v").code == 0
     (folder / "corpus.jsonl").open("a").write(
         '{"_id": "spare", "title": "", "text": "def spare(x): return x"}\n'

@@ -108,7 +108,7 @@ def test_accuracy_before_and_after_a_verdict_is_of_the_same_order_as_the_true_la
     asked = (
         "--question",
         "comparison.preference",
-        "--against",
+        "--policy",
         "gold",
         "--raters",
         "dana",

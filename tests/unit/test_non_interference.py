@@ -127,7 +127,7 @@ COMMANDS: dict[str, list[str]] = {
         "WS --delete later",
     ],
     "candidates": ["WS --models bm25 --top 2", "WS --models bm25,bow --combine z --json"],
-    "answer": ["WS --model scripted:nothing.jsonl --json", "WS --context nothing --model openai:x"],
+    "answer": ["WS --model scripted:nothing.jsonl --json", "WS --setting nothing --model openai:x"],
     "judge-answers": ["WS --model scripted:nothing.jsonl --json"],
     "write-questions": ["WS --model scripted:nothing.jsonl --json"],
     "collect issues": ["WS nothing.json --json", "WS nothing.json"],
@@ -147,7 +147,7 @@ COMMANDS: dict[str, list[str]] = {
         "--models minilm --train . --test . --into WS",
     ],
     "finetune": ["WS --split parts --model minilm --output out --json", "WS --model minilm --output out"],
-    "split": ["WS --name parts --policy majority", "WS --name parts --rater ana --json"],
+    "split": ["WS parts --policy majority", "WS parts --rater ana --json"],
     "splits": ["WS", "WS parts --json", "WS parts --now"],
     "judge": [
         f"WS {OUTSIDE} match",
@@ -187,8 +187,8 @@ COMMANDS: dict[str, list[str]] = {
         "WS agreement --json --rater ana",
         f"WS agreement --study {STUDY}",
         "WS agreement --raters ana,ben",
-        "WS accuracy --against ben",
-        "WS accuracy --against zoe --json",
+        "WS accuracy --policy ben",
+        "WS accuracy --policy zoe --json",
         "WS pipeline",
         "WS pipeline --run full:scripted",
         "WS figures --rater ben",
@@ -310,12 +310,12 @@ REFUSED = [
     *(
         f"report WS {name}"
         for name in (
-            *("agreement", "accuracy --against ben", "pipeline", "figures --rater ben", "plan"),
+            *("agreement", "accuracy --policy ben", "pipeline", "figures --rater ben", "plan"),
             *("confusion --raters ana,ben", "labels"),
         )
     ),
     "export WS out.jsonl --format jsonl",
-    "split WS --name parts --rater ben --ratios 1:1 --json",
+    "split WS parts --rater ben --ratios 1:1 --json",
     "candidates WS --models bm25 --top 2 --json",
     "evaluate retrieval WS --methods bm25 --rater ben --preset standard",
     "import WS extra.jsonl --dry-run",
@@ -764,7 +764,7 @@ GUARDED = {
 }
 """Queries that let what is hidden through once the policy shows it."""
 REFUSED_COMMANDS = {
-    Shows.OTHERS: "split WS --name parts --rater ben --ratios 1:1 --json",
+    Shows.OTHERS: "split WS parts --rater ben --ratios 1:1 --json",
     Shows.RATER: "items WS --rater zoe",
 }
 """Commands that do."""

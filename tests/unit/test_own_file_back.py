@@ -275,7 +275,7 @@ def test_a_part_of_the_items_is_a_part_of_the_rows(own, tmp_path, workbench):
         workbench("judge", own, item, label, "--rater", "ana")
     workbench("views", own, "--rater", "ana", "--save", "lists", "--text", "list")
     assert [row["id"] for row in exported(workbench, own, "--view", "lists")] == ["2", "5"]
-    assert workbench("split", own, "--name", "v", "--rater", "ana", "--ratios", "1:1").code == 0
+    assert workbench("split", own, "v", "--rater", "ana", "--ratios", "1:1").code == 0
     rows = exported(workbench, own, "--split", "v")
     assert sorted(row["id"] for row in rows) == ["007", "007", "1", "2", "3"]
     assert {row["part"] for row in rows} == {"train", "test"}
@@ -360,8 +360,8 @@ def test_a_split_has_its_own_labels(own, workbench):
         workbench("judge", own, item, by_ana, "--rater", "ana")
         for rater in ("ben", "eve"):
             workbench("judge", own, item, others, "--rater", rater)
-    assert workbench("split", own, "--name", "hers", "--rater", "ana", "--ratios", "1:1").code == 0
-    assert workbench("split", own, "--name", "most", "--policy", "majority", "--ratios", "1:1").code == 0
+    assert workbench("split", own, "hers", "--rater", "ana", "--ratios", "1:1").code == 0
+    assert workbench("split", own, "most", "--policy", "majority", "--ratios", "1:1").code == 0
     workbench("judge", own, "007", 1, "--rater", "ana")
     hers = {
         row["id"]: (row["label"], row["decided_by"]) for row in exported(workbench, own, "--split", "hers")

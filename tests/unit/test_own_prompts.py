@@ -209,7 +209,9 @@ def test_the_command_lists_prints_and_exports_them(workbench, write, mine, tmp_p
     refused = workbench("agents", "prompts", "screener", "--export", folder, "--json")
     assert (refused.code, refused.json()["error"]["title"]) == (2, "Files are there")
     assert (folder / "screener.txt").read_text(encoding="utf-8") == "edited"
+    assert workbench("agents", "prompts", "screener", "--export", folder, "--overwrite").code == 0
     assert workbench("agents", "prompts", "screener", "--export", folder, "--force").code == 0
+    assert "--force" not in workbench("agents", "prompts", "--help").out
     assert read_prompt("screener", folder / "screener.txt") == load_prompt("screener")
     mine.chmod(0o600)
     assert workbench("agents", "prompts", "--export", mine / "below").code == 2

@@ -532,7 +532,7 @@ def test_verdicts_on_equal_texts_count_as_ties_and_it_is_said(tmp_path, workbenc
     for report in ("preference", "agreement", "accuracy", "confusion", "labels"):
         question = () if report == "preference" else ("--question", "comparison.preference")
         raters = ("--raters", "ana,gpt-4") if report in ("agreement", "confusion") else ()
-        against = ("--against", "ana") if report == "accuracy" else ()
+        against = ("--policy", "ana") if report == "accuracy" else ()
         done = workbench("report", path, report, *question, *raters, *against)
         assert (done.code, said in done.out) == (0, True), (report, done.out, done.err)
     counts = workbench("report", path, "labels", "--question", "comparison.preference", "--json").json()

@@ -111,32 +111,45 @@ def test_an_imported_rater_has_no_list(tmp_path, workbench):
         (tmp_path / "book.csv").write_text("item,rater,value\n" + labels)
         import_files(workspace, [tmp_path / "book.csv"])
         path = workspace.path
-    book = rows(workbench("report", path, "accuracy", "--against", "ann", "--json"))["book"]
+    book = rows(workbench("report", path, "accuracy", "--policy", "ann", "--json"))["book"]
     assert (book["n"], book["given"], book["accuracy"]) == (3, 3, 2 / 3)
     assert (book["coverage"], book["accuracy_undecided_wrong"]) == (None, None)
-    text = workbench("report", path, "accuracy", "--against", "ann").out
+    text = workbench("report", path, "accuracy", "--policy", "ann").out
     assert "book 3 8 0 – 0 0" in " ".join(text.split())
     assert "An imported rater or a judge has no list of items, so that only labelled ones count." in text
     assert "counts as wrong" not in text
 
 
+def test_the_old_name_of_the_truth_still_works_and_no_help_shows_it(workbench, study):
+    report = ("report", study, "accuracy")
+    for truth in ("bob", "unanimous"):
+        found = workbench(*report, "--policy", truth, "--json")
+        assert found.json()["truth"]["against"] == truth
+        assert workbench(*report, "--against", truth, "--json").out == found.out
+        assert workbench(*report, f"--against={truth}", "--json").out == found.out
+    told = workbench(*report, "--help").out
+    assert "--policy P" in told
+    assert "--against" not in told
+    assert workbench("report", study, "agreement", "--policy", "bob").says("accuracy and retrieval")
+
+
 def test_against_one_rater_and_by_other_policies(workbench, study):
     report = ("report", study, "accuracy", "--json")
-    found = workbench(*report, "--against", "bob").json()
+    found = workbench(*report, "--policy", "bob").json()
     assert {one["rater"] for one in found["raters"]} == {"ann", "cat", "full/m/1", "single/m/2"}
     assert found["truth"]["panel"] == ["bob"]
-    assert rows(workbench(*report, "--against", "bob"))["ann"]["accuracy"] == 6 / 8
-    unanimous = workbench(*report, "--against", "unanimous").json()["truth"]
+    assert rows(workbench(*report, "--policy", "bob"))["ann"]["accuracy"] == 6 / 8
+    unanimous = workbench(*report, "--policy", "unanimous").json()["truth"]
     assert (unanimous["units"], unanimous["undecided"]) == (5, 3)
     named = workbench(*report, "--panel", "ann,full", "--raters", "bob").json()
     assert named["truth"]["panel"] == ["ann", "full/m/1"]
     assert [one["rater"] for one in named["raters"]] == ["bob"]
     for options, says in (
-        (("--against", "dora"), "No rater called 'dora'"),
-        (("--against", "mean"), "no order"),
-        (("--against", "bob", "--panel", "ann"), "is a rater"),
-        (("--against", "bob", "--compare", "bob,ann"), "bob's labels are the true ones"),
-        (("--against", "full", "--raters", "ann,full"), "full/m/1's labels are the true ones"),
+        (("--policy", "dora"), "No rater called 'dora'"),
+        (("--policy", "mean"), "no order"),
+        (("--policy", "bob", "--panel", "ann"), "is a rater"),
+        (("--policy", "bob", "--compare", "bob,ann"), "bob's labels are the true ones"),
+        (("--policy", "full", "--raters", "ann,full"), "full/m/1's labels are the true ones"),
         (("--panel", ","), "No rater is named"),
         (("--blocks", "100"), "--blocks belongs to the report agreement"),
     ):
@@ -192,7 +205,7 @@ def test_what_others_tie_on_is_not_what_nobody_else_labelled(workbench, tmp_path
 
 
 def test_dawid_and_skene_are_warned_of(workbench, study):
-    report = ("report", study, "accuracy", "--json", "--against", "dawid-skene")
+    report = ("report", study, "accuracy", "--json", "--policy", "dawid-skene")
     (left,) = workbench(*report).json()["truth"]["warnings"]
     assert left == "A rater of the panel is compared with the other 2, whose errors cannot be separated."
     assert workbench(*report, "--raters", "full/m/1").json()["truth"]["warnings"] == []
@@ -211,7 +224,7 @@ def test_labels_judged_beside_the_agents_do_not_count_as_true_by_default(tmp_pat
         dana.judge(2, 1.0, origin="accept", shown_verdict=shown[2])
         dana.judge(3, 0.0, origin="override", shown_verdict=shown[3])
         path = workspace.path
-    report = ("report", path, "accuracy", "--json", "--against", "dana")
+    report = ("report", path, "accuracy", "--json", "--policy", "dana")
     facts = workbench(*report).json()
     true = facts["truth"]
     assert (true["units"], true["blind"], true["revealed"], true["accepted"]) == (1, 1, 2, 1)
@@ -312,7 +325,7 @@ def test_of_a_study_only_its_own_undecided_items_count(tmp_path):
 
 
 def test_the_true_rater_is_not_compared_with_themselves(study, workbench):
-    report = ("report", study, "accuracy", "--json", "--against", "ann")
+    report = ("report", study, "accuracy", "--json", "--policy", "ann")
     for options in (("--raters", "ann"), ("--compare", "ann,bob")):
         done = workbench(*report, *options)
         assert (done.code, done.json()["error"]["title"]) == (2, "Nothing to compare")
@@ -412,7 +425,7 @@ def test_estimates_over_all_that_a_run_labelled(tmp_path, workbench, monkeypatch
         for item, value in ((1, 1), (2, 1), (3, 0), (9, 0), (10, 1)):
             dana.judge(item, float(value), blind=True)
         path = workspace.path
-    report = ("report", path, "accuracy", "--json", "--against", "dana", "--population")
+    report = ("report", path, "accuracy", "--json", "--policy", "dana", "--population")
     (agents,) = workbench(*report, "label").json()["raters"]
     found = agents["population"]
     assert (found["units"], found["sampled"]) == (12, 5)
@@ -469,19 +482,19 @@ def test_one_item_a_query_has_wilsons_interval_and_mcnemars_test(workbench, in_f
     (in_folder / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
     workbench("import", "w.duckdb", "p.jsonl", "labels.csv")
     facts = workbench(
-        *("report", "w.duckdb", "accuracy", "--against", "truth", "--compare", "one,two", "--json")
+        *("report", "w.duckdb", "accuracy", "--policy", "truth", "--compare", "one,two", "--json")
     ).json()
     one = next(each for each in facts["raters"] if each["rater"] == "one")
     assert (one["ci_low"], one["ci_high"]) == wilson(8, 10)
     (pair,) = facts["comparisons"]
     # Three items that only one has right: 2 / 2^3.
     assert (pair["test"], pair["only_first"], pair["only_second"], pair["p_value"]) == ("McNemar", 3, 0, 0.25)
-    text = workbench("report", "w.duckdb", "accuracy", "--against", "truth").out
+    text = workbench("report", "w.duckdb", "accuracy", "--policy", "truth").out
     assert "95 % intervals: over items, of accuracy Wilson's; raters fixed" in text
 
 
 def test_a_blind_review_is_told_nothing(workbench, study, monkeypatch):
     monkeypatch.setenv("WORKBENCH_SCREENS__BLIND", "true")
-    done = workbench("report", study, "accuracy", "--json", "--against", "nobody at all")
+    done = workbench("report", study, "accuracy", "--json", "--policy", "nobody at all")
     assert (done.code, done.json()["error"]["title"]) == (2, "Blind review")
     assert Path(study).exists()

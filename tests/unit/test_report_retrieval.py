@@ -83,7 +83,7 @@ def test_a_code_that_is_its_own_query_is_left_out_as_its_benchmark_has_it(workbe
 
 
 def test_a_split_and_its_parts(workbench, sample):
-    made = workbench("split", sample, "--name", "v1", "--ratios", "train=1,test=1", "--rater", "sample-ana")
+    made = workbench("split", sample, "v1", "--ratios", "train=1,test=1", "--rater", "sample-ana")
     assert made.code == 0, made.err
     for part in ("train", "test"):
         labels = ("--split", "v1", "--part", part)
@@ -227,7 +227,7 @@ def test_whose_labels_there_are(workbench, sample):
         names = [one.named for one in label_sources(connection)]
     assert names == ["sample-ana", "sample-ben", "sample-chi"]
     assert workbench("judge", sample, "empty-file/1", "1", "--rater", "dana").code == 0
-    assert workbench("split", sample, "--name", "v1", "--rater", "sample-ana").code == 0
+    assert workbench("split", sample, "v1", "--rater", "sample-ana").code == 0
     with Workspace.open(sample) as opened, opened.reading() as connection:
         sources = label_sources(connection)
     # Those of most pairs come first.

@@ -16,6 +16,7 @@ from screens.items.reader import ItemReader
 from screens.items.views import ItemView
 from screens.judging.judgment_builder import JudgmentBuilder, Stopwatch, apply_action
 from screens.judging.order import ReviewOrder
+from screens.review.outcomes import outcomes
 from store.errors import UnknownName
 from store.kinds.pair import GUIDELINE
 from store.queries.item import OwnState
@@ -122,6 +123,25 @@ def test_a_test_that_passes_on_a_stub_is_marked_where_its_outcome_stands(workspa
         assert "  ~ missing  (passes on a stub)" in told
         assert "  ✓ only_newline" in told
         assert "  ~ means: passes even if the code returns nothing or its input; no evidence" in told
+
+
+def test_a_failed_test_that_a_stub_would_pass_is_no_test_without_evidence(tmp_path: Path) -> None:
+    """It tells the code from the stub, and another program may have stored of it that it does not."""
+    ran = Ran(
+        [("a", "failed", "AssertionError"), ("b", "passed", ""), ("c", "error", "OSError")],
+        trust={"a": (False, True), "b": (False, True), "c": (False, False)},
+    )
+    case = Case("clear-match", "q", assessment="unclear", test=TEST, ran=ran, label=0)
+    with bench(tmp_path, [case]) as made:
+        seen = view(made, "clear-match")
+    assert seen.claim is not None
+    assert seen.claim.summary.endswith("1 of 3 passed · 1 does not discriminate · 2 flaky")
+    told = text(seen, "run")
+    assert "  ✗ a  AssertionError  (flaky" in told
+    assert "  ~ b  (passes on a stub)  (flaky" in told
+    assert told.count("(passes on a stub)") == 1
+    strip = "✗~!  1 of 3 passed · 1 failed · 1 error · 1 does not discriminate · 2 flaky"
+    assert outcomes(seen.outcomes, 120).plain == strip
 
 
 def test_several_tests_that_say_nothing_are_counted(tmp_path: Path) -> None:

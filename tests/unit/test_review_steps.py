@@ -33,14 +33,19 @@ def test_an_execution_is_told_in_two_or_three_lines():
         "passed": 2,
         "failed": 1,
         "flaky": 1,
+        "not_discriminating": 1,
     }
     repaired |= {"snapshot": SNAPSHOT}
     assert told("executor", repaired) == [
-        "ended: assertion · ✓ 2 of 3 passed · ✗ 1 failed · 1 flaky",
+        "ended: assertion · ✓ 2 of 3 passed · ✗ 1 failed · ~ 1 does not discriminate · 1 flaky",
         "in the snapshot 1d708bebd9a3",
     ]
     in_part = {**repaired, "exit_reason": "error", "passed": 2, "failed": 0, "errors": 1, "snapshot": ""}
-    in_part |= {"flaky": 0, "environment_error": "NameError: name 'np' is not defined"}
+    in_part |= {
+        "flaky": 0,
+        "not_discriminating": 0,
+        "environment_error": "NameError: name 'np' is not defined",
+    }
     assert told("executor", in_part) == [
         "ended: error · ✓ 2 of 3 passed · ! 1 error",
         "a test without a result: NameError: name 'np' is not defined",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from fractions import Fraction
 from itertools import combinations
+from math import ceil, floor
 from pathlib import Path
 
 import krippendorff
@@ -192,7 +194,7 @@ def test_a_code_in_two_repositories_is_one_code(tmp_path, workbench):
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)))
     work = tmp_path / "work.duckdb"
     workbench("import", work, tmp_path / "pairs.jsonl", "--label-as", "ana")
-    made = workbench("split", work, "--name", "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
+    made = workbench("split", work, "v", "--rater", "ana", "--ratios", "1:1", "--json").json()
     assert [(part["codes"], part["repositories"]) for part in made["parts"]] == [(1, 2), (1, 2)]
 
 
@@ -203,6 +205,27 @@ def test_labels_are_shared_out_where_that_is_asked(tmp_path):
         shares = [one.labels["1"] / one.items for one in found.report.parts]
         assert [one.items for one in found.report.parts] == [320, 40, 40]
         assert shares == pytest.approx([0.1] * 3)
+
+
+def test_a_stratified_split_of_thirty_is_24_3_3(tmp_path, workbench):
+    rows = [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", float(n % 2)) for n in range(30)]
+    with labelled(tmp_path, rows):
+        pass
+    work = tmp_path / "work.duckdb"
+    for seed in range(5):
+        split = ("split", work, f"v{seed}", "--rater", "ana", "--stratify", "--seed", seed)
+        assert workbench(*split).code == 0
+    with Workspace.open(work) as workspace:
+        cells = workspace.native().execute(
+            "SELECT s.name, l.part, l.value, count(*) FROM split_label l JOIN split s ON s.id = l.split_id "
+            "GROUP BY ALL"
+        )
+        found = {(name, part, value): number for name, part, value, number in cells.fetchall()}
+    for seed in range(5):
+        for part, size, shares in (("train", 24, {12}), ("dev", 3, {1, 2}), ("test", 3, {1, 2})):
+            of_labels = [found[f"v{seed}", part, value] for value in (0.0, 1.0)]
+            assert sum(of_labels) == size
+            assert set(of_labels) <= shares
 
 
 def test_a_planted_leak_in_a_hand_made_split_is_found(tmp_path, workbench):
@@ -223,7 +246,7 @@ def test_a_planted_leak_in_a_hand_made_split_is_found(tmp_path, workbench):
         "item,part\n" + "".join(f"{name},{'b' if name in ('p1', 'leak-2') else 'a'}\n" for name, *_ in rows)
     )
     work = tmp_path / "work.duckdb"
-    done = workbench("split", work, "--name", "hand", "--rater", "ana", "--parts-from", given, "--json")
+    done = workbench("split", work, "hand", "--rater", "ana", "--parts-from", given, "--json")
     found = done.json()
     assert found["leakage"] == {
         "near query": [{"parts": ["a", "b"], "number": 1}],
@@ -264,7 +287,7 @@ def test_a_split_keeps_its_labels_of_then(tmp_path, workbench):
     work, out = tmp_path / "work.duckdb", tmp_path / "qrels.txt"
     for n in range(4):
         workbench("judge", work, f"p{n}", n % 2, "--rater", "dana")
-    made = workbench("split", work, "--name", "v", "--policy", "majority", "--ratios", "1:1", "--json").json()
+    made = workbench("split", work, "v", "--policy", "majority", "--ratios", "1:1", "--json").json()
     assert made["truth"]["panel"] == ["dana"]
     shown = workbench("splits", work, "v", "--now", "--json").json()
     assert shown["now"] == {"changed": [], "gone": [], "new": []}
@@ -347,7 +370,6 @@ def test_agreement_is_of_undecided_items_too(tmp_path, in_folder, workbench, pol
         *(
             "split",
             path,
-            "--name",
             "v1",
             "--ratios",
             "2:1",
@@ -407,6 +429,52 @@ def test_groups_go_where_most_is_lacking():
     assert sizes / sizes.sum() == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
 
 
+def largest_remainders(total: int, ratios: list[int]) -> list[int]:
+    """Whole numbers in these ratios, by exact fractions; of equal remainders the first is raised."""
+    exact = [Fraction(total * ratio, sum(ratios)) for ratio in ratios]
+    whole = [floor(share) for share in exact]
+    for place in sorted(range(len(ratios)), key=lambda place: whole[place] - exact[place])[
+        : total - sum(whole)
+    ]:
+        whole[place] += 1
+    return whole
+
+
+def test_stratified_parts_have_their_exact_sizes_and_their_share_of_each_label():
+    for seed in range(800):
+        random = numpy.random.default_rng(seed)
+        ratios = random.integers(1, 9, random.integers(2, 6)).tolist()
+        labels = random.integers(0, random.integers(2, 9), random.integers(2, 60))
+        counts = numpy.eye(labels.max() + 1, dtype=int)[labels]
+        parts = parse_ratios(":".join(map(str, ratios)))
+        placed = allot(parts, [f"key {n}" for n in range(len(labels))], counts, seed)
+        sizes = numpy.bincount(placed, minlength=len(ratios)).tolist()
+        assert sizes == largest_remainders(len(labels), ratios), seed
+        for label, total in enumerate(counts.sum(axis=0).tolist()):
+            for place, ratio in enumerate(ratios):
+                share = Fraction(total * ratio, sum(ratios))
+                cell = int(((labels == label) & (placed == place)).sum())
+                assert floor(share) <= cell <= ceil(share), seed
+
+
+def test_stratified_groups_come_as_near_as_they_can():
+    parts = parse_ratios("8:1:1")
+    for seed in range(50):
+        random = numpy.random.default_rng(seed)
+        # Queries of up to five codes: single items make up for what whole groups cannot.
+        counts = numpy.array([random.multinomial(size, [0.6, 0.4]) for size in random.integers(1, 6, 400)])
+        placed = allot(parts, [f"key {n}" for n in range(400)], counts, seed)
+        sizes = numpy.bincount(placed, weights=counts.sum(axis=1))
+        assert sizes.tolist() == largest_remainders(int(counts.sum()), [8, 1, 1])
+        for label in (0, 1):
+            cells = numpy.bincount(placed, weights=counts[:, label])
+            assert cells == pytest.approx(counts[:, label].sum() * numpy.array([0.8, 0.1, 0.1]), abs=1.01)
+    # Where no part has room for a group, the one with most room takes it, and none stays empty for it.
+    counts = numpy.array([[2, 2]] * 7)
+    placed = allot(parts, [f"key {n}" for n in range(7)], counts, 0)
+    assert numpy.bincount(placed).tolist() == [5, 1, 1]
+
+
 @pytest.mark.parametrize(
     "ratios", ["8", "", "a:b", "8:0:2", "train=8,train=2", "x" * 500, "nan:1", "1:" * 30 + "1"]
 )
@@ -418,6 +486,21 @@ def test_ratios_that_are_none(ratios):
 def test_parts_have_names():
     assert parse_ratios("3:1") == (Part("train", 0.75), Part("test", 0.25))
     assert [part.name for part in parse_ratios("a=1, b=2,c=1,d=4")] == ["a", "b", "c", "d"]
+
+
+def test_a_split_is_named_as_studies_are_and_by_its_old_option(tmp_path, workbench):
+    with labelled(tmp_path, [(f"p{n}", f"alpha{n} beta{n}", f"code {n}", 0.0) for n in range(4)]):
+        pass
+    work = tmp_path / "work.duckdb"
+    asked = ("--rater", "ana", "--ratios", "1:1", "--json")
+    made = workbench("split", work, "v1", *asked).json()
+    old = workbench("split", work, "--name", "v2", *asked).json()
+    assert (made["split"], old["split"], old["digest"]) == ("v1", "v2", made["digest"])
+    told = workbench("split", "--help").out
+    assert "{workspace} [name]" in told
+    assert "--name" not in told
+    assert workbench("split", work, *asked[:-1]).says(f"workbench split {work} v1 --policy majority")
+    assert workbench("split", work, "v3", "--name", "v4", *asked[:-1]).says("two names, v3 and v4")
 
 
 def test_what_cannot_be_split(tmp_path, workbench):
@@ -437,9 +520,9 @@ def test_what_cannot_be_split(tmp_path, workbench):
             make_split(workspace, "v", plan(disjoint="repository"))
     work = str(tmp_path / "one" / "work.duckdb")
     for words in (
-        "split WORK --name v",
-        "split WORK --name v --rater ana --policy majority",
-        "split WORK --name v --policy best",
+        "split WORK v",
+        "split WORK v --rater ana --policy majority",
+        "split WORK v --policy best",
         "splits WORK --now",
         "splits WORK v",
         "export WORK x --format beir --part train",
@@ -465,7 +548,7 @@ def test_with_repositories_apart_ratios_count_items(tmp_path, workbench):
     work = tmp_path / "work.duckdb"
     assert workbench("import", work, pairs, labels).code == 0
     options = ("--rater", "ana", "--disjoint", "repository", "--ratios", "8:2")
-    made = workbench("split", work, "--name", "my split", *options)
+    made = workbench("split", work, "my split", *options)
     assert "10 groups, the largest with 10.0 % of the items" in made.out
     assert f"workbench splits {work} 'my split' --leaks" in made.out
     found = workbench("splits", work, "my split", "--json").json()

@@ -106,7 +106,7 @@ def test_conditions_are_compared(path: Path, workbench: Any) -> None:
         right = accuracy_report(connection, "pair.match", "dana", study=STUDY).by_condition
         assert [(one.accuracy, one.true_labels) for one in right] == [(1.0, 6), (0.5, 6)]
         assert agreement(connection, "pair.match").by_condition == ()
-    text = workbench("report", path, "accuracy", "--study", STUDY, "--against", "dana").out
+    text = workbench("report", path, "accuracy", "--study", STUDY, "--policy", "dana").out
     assert "own-test" in text
     assert "50.0 %" in text
     assert "own-test: 1 label beside an own test, edited for 30.0 s on average." in text

@@ -64,7 +64,7 @@ def test_a_workspace_needs_a_split_and_keeps_the_work(workbench: Any, tmp_path: 
     assert workbench("import", study, pairs, "--label-as", "dana").code == 0
     asked = ("finetune", study, "--model", model, "--output", out, *FAST, "--negatives", "labelled")
     assert workbench(*asked).says("needs a split: which of its pairs are trained on")
-    split = workbench("split", study, "--name", "v1", "--rater", "dana", "--json").json()
+    split = workbench("split", study, "v1", "--rater", "dana", "--json").json()
     assert workbench(*asked).says("make one: workbench split")
     told = workbench(*asked, "--split", "v1", "--json").json()
     assert told["pairs"] == next(one["labels"]["1"] for one in split["parts"] if one["part"] == "train")
@@ -82,6 +82,11 @@ def test_files_are_split_as_in_the_paper(workbench: Any, tmp_path: Path, model: 
     told = workbench(*asked, "--output", tmp_path / "out", "--json").json()
     assert 28 <= told["pairs"] <= 36
     assert told["dev_loss"] is not None
+    for place, option in enumerate(("--ratios", "--split")):
+        other = workbench(*asked, "--output", tmp_path / f"half{place}", option, "1:1", "--json").json()
+        assert 16 <= other["pairs"] <= 24
+        assert other["dev_loss"] is None
+    assert workbench(*asked, "--output", "x", "--ratios", "1:1", "--split", "2:1").says("Leave --ratios out")
     without = tmp_path / "without.csv"
     without.write_text("id,query,code\n1,a,b\n2,c,d\n")
     assert workbench("finetune", without, "--model", model, "--output", tmp_path / "none", *FAST).says(

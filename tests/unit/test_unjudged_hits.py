@@ -156,7 +156,7 @@ def test_agents_label_exactly_what_was_added_and_then_the_first_ten_are_judged(w
     of_dana = ("evaluate", "retrieval", judged, *METHODS, "--rater", "dana", "--json")
     assert workbench(*of_dana).json()["methods"]["bm25"]["judged@10"] < 1
     whose = ("--policy", "majority", "--panel", f"dana,{done['name']}")
-    assert workbench("split", judged, "--name", "both", "--ratios", "dev=1,test=1", *whose).code == 0
+    assert workbench("split", judged, "both", "--ratios", "dev=1,test=1", *whose).code == 0
     of_both = ("evaluate", "retrieval", judged, *METHODS, "--split", "both", "--run-out", "both", "--json")
     both = workbench(*of_both).json()["methods"]["bm25"]
     assert (both["queries"], both["judged@10"]) == (1, 1)

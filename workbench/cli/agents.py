@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from store.errors import UnknownName, WorkbenchError
-from workbench.cli.options import Answer, ConfigFile, command, remember_config, settings
+from workbench.cli.options import Answer, CommandWithOldNames, ConfigFile, command, remember_config, settings
 
 if TYPE_CHECKING:
     from agents.prompts import Prompt
@@ -103,7 +103,9 @@ def _role(role: dict[str, Any]) -> str:
     return f"{model} · temperature {warmth} · {prompt}"
 
 
-@agents_commands.command("prompts", short_help="Print the prompts, or write them to a folder to edit.")
+@agents_commands.command(
+    "prompts", cls=CommandWithOldNames, short_help="Print the prompts, or write them to a folder to edit."
+)
 @command
 def prompts_command(
     name: Annotated[
@@ -117,7 +119,7 @@ def prompts_command(
             "--export", metavar="DIR", help="Write ours to files of this folder, which is made if needed."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
     config: ConfigFile = None,
 ) -> Answer:
     """Print the prompts of the agents: system and user section, places, version, digest, configurations.
@@ -128,7 +130,7 @@ def prompts_command(
     known = _known_prompts(loaded)
     chosen = known if name is None else _chosen(known, name)
     if export is not None:
-        written = _export([each["name"] for each in chosen], export, force=force)
+        written = _export([each["name"] for each in chosen], export, overwrite=overwrite)
         return Answer(
             {"written": written},
             *(f"written: {path}" for path in written),
@@ -229,7 +231,7 @@ def _chosen(known: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return chosen
 
 
-def _export(names: list[str], folder: Path, *, force: bool) -> list[Path]:
+def _export(names: list[str], folder: Path, *, overwrite: bool) -> list[Path]:
     """Write our prompts to files, all or none.
 
     Raises:
@@ -239,11 +241,11 @@ def _export(names: list[str], folder: Path, *, force: bool) -> list[Path]:
 
     files = {folder / f"{name}.txt": prompt_text(name) for name in names}
     there = [str(path) for path in files if path.exists()]
-    if there and not force:
+    if there and not overwrite:
         raise WorkbenchError(
             "Files are there",
             f"Nothing was written, since these are there: {', '.join(there)}.",
-            "Give another folder, or --force to overwrite them.",
+            "Give another folder, or replace them: --overwrite.",
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -372,10 +372,10 @@ def answer_command(
             help="Who answers: openai:NAME, anthropic:NAME or scripted:FILE.",
         ),
     ] = None,
-    context: Annotated[
+    setting: Annotated[
         str,
         typer.Option(
-            "--context",
+            "--setting",
             metavar="NAME",
             help="none, or the name of context: that of `retrieve`, or of the import.",
         ),
@@ -390,7 +390,7 @@ def answer_command(
     Each is answered in one turn at temperature 0.2, with context of its repository or without. Ctrl-C stops
     it; the same command goes on where it stopped.
     """
-    options = {"context": context, "trials": str(trials)}
+    options = {"context": setting, "trials": str(trials)}
     annotate_command(kind="answer", agents=["answer"], model=model, options=options, **given)
 
 

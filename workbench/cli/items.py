@@ -265,12 +265,9 @@ def _execution_facts(execution: ExecutionView | None) -> dict[str, Any] | None:
     if execution is None:
         return None
     facts = asdict(execution)
-    counts = {"passed": "passed", "failed": "failed", "errors": "error"}
     return {
         "id": facts.pop("id"),
-        **{name: execution.count(outcome) for name, outcome in counts.items()},
-        "not_discriminating": execution.not_discriminating,
-        "flaky": execution.flaky,
+        **asdict(execution.counts),
         "tests": facts.pop("outcomes"),
         "started_at": facts.pop("created_at"),
         **facts,

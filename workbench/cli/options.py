@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import functools
 import inspect
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from store.errors import WorkbenchError
 from workbench.exit_codes import ended
@@ -98,6 +100,29 @@ def several(raters: str) -> list[str]:
 def in_shell(*words: object) -> str:
     """Return a command of ours as it is typed in a shell."""
     return "workbench " + shlex.join(map(str, words))
+
+
+OLD_NAMES = {
+    "accuracy": {"--against": "--policy"},
+    "answer": {"--context": "--setting"},
+    "prompts": {"--force": "--overwrite"},
+}
+"""Options that had another name, by command: those names still work, and no help shows them."""
+
+
+class CommandWithOldNames(TyperCommand):
+    """Takes the old names of its options, too."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return what reads the arguments."""
+        parser = super().make_parser(ctx)
+        names = OLD_NAMES.get(self.name or "", {})
+        for option in self.params:
+            if old := [old for old, new in names.items() if new in option.opts]:
+                hidden = copy.copy(option)
+                hidden.opts = old
+                hidden.add_to_parser(parser, ctx)
+        return parser
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -40,7 +40,7 @@ from workbench.cli import (
     training,
     viewing,
 )
-from workbench.cli.options import ConfigFile, RaterName, remember, wants_json
+from workbench.cli.options import CommandWithOldNames, ConfigFile, RaterName, remember, wants_json
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
 OPEN = "open"
@@ -221,5 +221,5 @@ for _name, _function, _summary in itertools.chain(*COMMANDS.values()):
         program.add_typer(_GROUPS[_function], name=_name, short_help=_summary)
     else:
         named = _function in (exchange.import_command, exchange.export_command)
-        kind = exchange.FormatsInHelp if named else None
+        kind = exchange.FormatsInHelp if named else CommandWithOldNames
         program.command(_name, cls=kind, short_help=_summary)(_function)

@@ -96,17 +96,16 @@ OPTIONS: dict[str, Any] = {
     "kind": _text("KIND", "Only items of this kind, such as pair."),
     "split": _text("NAME", "Only the items of this split."),
     "part": _text("NAME", "With --split: only this part of it."),
-    "policy": _text("P", "What makes one label of several: majority, unanimous, ..."),
+    "policy": _text(
+        "P",
+        "What makes one label of several: majority, unanimous, adjudicated, dawid-skene, ...; for accuracy "
+        "(default majority) also a rater, whose labels are true then.",
+    ),
     "preset": Annotated[
         PresetName | None,
         typer.Option("--preset", help="The measures and rules of a benchmark.", show_default=False),
     ],
     "by_item": _flag("--by-item", "Also each item, the least agreed first."),
-    "against": _text(
-        "RATER|POLICY",
-        "Whose labels are true: a rater, or majority, unanimous, adjudicated, mean, median, dawid-skene of a "
-        "panel; default majority.",
-    ),
     "panel": _text("A,B,...", "The raters of the panel; default: people."),
     "with_revealed": _flag(
         "--with-revealed", "Labels judged with those of agents or judges on the screen count as true."

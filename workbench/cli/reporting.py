@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from store.errors import WorkbenchError
 from store.policy.refusal import refuse
@@ -20,6 +20,7 @@ from store.policy.scope import Shows
 from workbench.cli.options import (
     Answer,
     AsJson,
+    CommandWithOldNames,
     ConfigFile,
     command,
     given_rater,
@@ -165,7 +166,7 @@ def _command_of(spec: ReportSpec) -> Any:
     return typer.main.get_command(single)
 
 
-class ReportCommand(TyperCommand):
+class ReportCommand(CommandWithOldNames):
     """Names the reports that an option belongs to, where it is none of this one's."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:

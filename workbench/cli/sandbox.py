@@ -169,6 +169,7 @@ def _print_report(report: ExecutionReport) -> None:
     from store.cuts import with_note
     from workbench.output import print_facts, print_table, say
 
+    counted = report.counts.words()
     print_facts(
         "",
         [
@@ -178,7 +179,7 @@ def _print_report(report: ExecutionReport) -> None:
             ("sandbox", f"{report.sandbox} {report.environment}"),
             ("image", report.image or None),
             ("packages", ", ".join(report.packages) or "only the standard library"),
-            ("tests", None if report.outcomes or not report.executable else _NO_TESTS),
+            ("tests", " · ".join(counted.values()) or (_NO_TESTS if report.executable else None)),
         ],
     )
     if report.outcomes:
@@ -197,7 +198,9 @@ def _print_report(report: ExecutionReport) -> None:
 
 def _trust(test: TestOutcome) -> str:
     """Describe how far a test can be trusted."""
-    parts = ["passes on a stub"] if test.discriminates is False else []
+    from store.outcome_counts import ON_A_STUB, passes_on_stub
+
+    parts = [ON_A_STUB] if passes_on_stub(test) else []
     return ", ".join(parts + (["flaky"] if test.flaky else []))
 
 

@@ -47,8 +47,9 @@ _MOST_LINES = 1_000_000
 @says_rejected
 def split_command(
     workspace: Workspace,
+    name: Annotated[str | None, typer.Argument(help="The name of the new split.", show_default=False)] = None,
     *,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="The name of the split.")],
+    old_name: Annotated[str | None, typer.Option("--name", hidden=True)] = None,
     ratios: Annotated[
         str,
         typer.Option(metavar="R", help="Shares of train, dev and test; or named: train=8,test=2."),
@@ -81,7 +82,7 @@ def split_command(
     ] = None,
     config: ConfigFile = None,
 ) -> Answer:
-    """Split the ground truth: `workbench split WS --name v1 --ratios 8:1:1 --policy majority`.
+    """Split the ground truth: `workbench split WS v1 --ratios 8:1:1 --policy majority`.
 
     Near-duplicate queries stay in one part. A split stores its items and their current labels; export it with
     workbench export WS OUT --split NAME.
@@ -91,6 +92,15 @@ def split_command(
     from store.splits.grouping import DISJOINT
     from store.splits.splits import SplitPlan, default_disjoint, make_split
 
+    if (name is None) == (old_name is None):
+        raise WorkbenchError(
+            "Which split?",
+            "A new split needs a name."
+            if name is None
+            else f"The split has two names, {name} and {old_name}.",
+            f"Name it after the workspace: {in_shell('split', workspace, 'v1')} --policy majority",
+        )
+    name = name or old_name or ""
     if (rater is None) == (policy is None):
         raise WorkbenchError(
             "Whose labels?",
@@ -246,7 +256,7 @@ def _print_list(every: list[SplitDetails]) -> None:
     from workbench.output import print_table, say
 
     if not every:
-        say("No split yet. Make one: workbench split WORKSPACE --name v1 --policy majority")
+        say("No split yet. Make one: workbench split WORKSPACE v1 --policy majority")
         return
     print_table(
         ("split", "labels of", "parts", "items", "leaks", "made"),

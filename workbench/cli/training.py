@@ -77,9 +77,12 @@ def finetune_command(
     ],
     split: Annotated[
         str | None,
-        typer.Option(
-            "--split", metavar="S", help="The split of a workspace; of files the shares of the parts, 8:1:1."
-        ),
+        # Of files it named the shares of the parts, and still does.
+        typer.Option("--split", metavar="NAME", help="The split of a workspace."),
+    ] = None,
+    ratios: Annotated[
+        str | None,
+        typer.Option("--ratios", metavar="R", help="Of files: shares of train, dev and test, 8:1:1."),
     ] = None,
     part: Part = "train",
     epochs: Epochs = 3,
@@ -104,6 +107,14 @@ def finetune_command(
     if len(sources) == 1 and split is None:
         path, split = _at_split(str(sources[0]))
         sources = [path]
+    if ratios is not None:
+        if split is not None or sources[0].is_dir() or _is_workspace(sources[0]):
+            raise WorkbenchError(
+                "Parts and ratios",
+                f"{sources[0]} has its parts, or --split names them; --ratios is for files.",
+                "Leave --ratios out.",
+            )
+        split = ratios
     place = output.expanduser().absolute()
     asked = TrainingSettings(epochs, batch, rate, seed, negatives.value)
     with ExitStack() as stack:
@@ -308,7 +319,7 @@ def _benchmark(
             raise WorkbenchError(
                 "No split",
                 f"{first} needs a split: which of its pairs are trained on, and which are not.",
-                f"Name one: {first}@NAME; make one: workbench split {first} --name NAME",
+                f"Name one: {first}@NAME; make one: workbench split {first} NAME",
             )
         with _replacing(made):
             export_benchmark(first, made, split=split, config=config)
