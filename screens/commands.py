@@ -56,6 +56,7 @@ CommandScope = Literal[
     "candidates",
     "consent",
     "confirm",
+    "palette",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -77,6 +78,7 @@ DIALOGS: tuple[tuple[CommandScope, ...], ...] = (
     ("history",),
     ("consent",),
     ("confirm",),
+    ("palette",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
@@ -102,7 +104,7 @@ WITHIN: dict[CommandScope, tuple[CommandScope, ...]] = {
     "by_query": (),
     "ranked": (),
     "file": ("text",),
-    "app": ("keys",),
+    "app": ("keys", "palette"),
 }
 """The parts and dialogs of each screen."""
 
@@ -148,6 +150,7 @@ WHERE: dict[CommandScope, str] = {
     "works": "Start a work",
     "consent": "Consent",
     "confirm": "Confirmation",
+    "palette": "Palette",
     "keys": "List of keys",
 }
 """Titles of the scopes."""
@@ -238,7 +241,14 @@ def _panes(scope: CommandScope) -> tuple[Command, ...]:
 
 COMMANDS: tuple[Command, ...] = (
     Command("app.help", "question_mark,f1", "show_keys", "keys", "List the keys of this screen."),
-    Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
+    Command(
+        "app.palette",
+        "ctrl+p",
+        "command_palette",
+        "palette",
+        "Find a screen, an action, a saved view, a query or an item by what you type.",
+        priority=True,
+    ),
     Command(
         "app.jobs",
         "J",
@@ -1053,6 +1063,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("keys.down", "down", "row(1)", "down", "Scroll the list down."),
     Command("keys.page_up", "pageup", "page(-1)", "page up", "Scroll the list up by a page."),
     Command("keys.page_down", "pagedown", "page(1)", "page down", "Scroll the list down by a page."),
+    Command("palette.run", "enter", "run", "open", "Open or do what is under the cursor.", priority=True),
+    Command("palette.leave", "escape", "dismiss", "close", "Close the palette.", priority=True),
+    Command("palette.up", "up", "move(-1)", "line above", "Go to the line above."),
+    Command("palette.down", "down", "move(1)", "line below", "Go to the line below."),
+    Command("palette.page_up", "pageup", "page(-1)", "page up", "Go one page up."),
+    Command("palette.page_down", "pagedown", "page(1)", "page down", "Go one page down."),
 )
 
 

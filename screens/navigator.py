@@ -51,6 +51,9 @@ class Navigator(Protocol):
             wanted: The items behind a figure, say; they get a list of their own, from which one comes back.
         """
 
+    def list_view(self, view: ViewQuery) -> None:
+        """List the items of a view in the queue, which is shown."""
+
     def open_adjudication(self) -> None:
         """Show what raters disagree about."""
 
@@ -63,6 +66,9 @@ class Navigator(Protocol):
             query: The query of the queue; all items in the order of import by default.
         """
 
+    def open_item(self, item_id: int) -> None:
+        """Review all items in the order of the queue, from one of them on."""
+
     def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
         """Show a text.
 
@@ -74,6 +80,9 @@ class Navigator(Protocol):
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
+
+    def open_jobs(self) -> None:
+        """Show the runs of the agents and other works; a rater of an open study is refused."""
 
     def open_studies(self) -> None:
         """List the studies; a rater of an open study is refused."""

@@ -28,7 +28,7 @@ from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.input_guard.terminal import InputDecoder, text_times
 from screens.keys_screen import KeysScreen
-from screens.palette import Palette
+from screens.palette.screen import Palette
 from screens.settings import ScreenSettings
 from screens.widgets.key_line import KeyLine
 from store.workspace.duckdb import Workspace
