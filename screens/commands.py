@@ -56,6 +56,7 @@ CommandScope = Literal[
     "candidates",
     "consent",
     "confirm",
+    "palette",
     "keys",
 ]
 """Where a command is at home: everywhere, on a screen, or in a part or a dialog of one."""
@@ -77,6 +78,7 @@ DIALOGS: tuple[tuple[CommandScope, ...], ...] = (
     ("history",),
     ("consent",),
     ("confirm",),
+    ("palette",),
     ("keys",),
 )
 """The scopes of the dialogs; those in one group listen at the same time, and nothing else beside them."""
@@ -102,7 +104,7 @@ WITHIN: dict[CommandScope, tuple[CommandScope, ...]] = {
     "by_query": (),
     "ranked": (),
     "file": ("text",),
-    "app": ("keys",),
+    "app": ("keys", "palette"),
 }
 """The parts and dialogs of each screen."""
 
@@ -148,6 +150,7 @@ WHERE: dict[CommandScope, str] = {
     "works": "Start a work",
     "consent": "Consent",
     "confirm": "Confirmation",
+    "palette": "Palette",
     "keys": "List of keys",
 }
 """Titles of the scopes."""
@@ -237,8 +240,15 @@ def _panes(scope: CommandScope) -> tuple[Command, ...]:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("app.help", "question_mark", "show_keys", "keys", "List the keys of this screen."),
-    Command("app.palette", "ctrl+p", "command_palette", "palette", "Search all actions by name."),
+    Command("app.help", "question_mark,f1", "show_keys", "keys", "List the keys of this screen."),
+    Command(
+        "app.palette",
+        "ctrl+p",
+        "command_palette",
+        "palette",
+        "Find a screen, an action, a saved view, a query or an item by what you type.",
+        priority=True,
+    ),
     Command(
         "app.jobs",
         "J",
@@ -279,7 +289,7 @@ COMMANDS: tuple[Command, ...] = (
         "Continue, and save the name in the configuration.",
         priority=True,
     ),
-    Command("details.leave", "escape", "dismiss", "cancel", "Close the form; nothing is made."),
+    Command("details.leave", "escape,q", "dismiss", "cancel", "Close the form; nothing is made."),
     *_fields("details"),
     Command(
         "home.resume",
@@ -313,7 +323,6 @@ COMMANDS: tuple[Command, ...] = (
         "practise",
         "practise",
         "Practise the keys on ten items with known answers, where the sample is.",
-        on_line=False,
     ),
     Command("home.export", "x", "open_export", "export", "Write labels or items to a file."),
     Command(
@@ -371,7 +380,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sitting.queue", "tab", "open_queue", "queue", "List the items of the sitting."),
     Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
     Command("sitting.consent", "c", "show_consent", "consent", "Read the consent text."),
-    Command("sitting.sql", "S", "open_sql", "sql", "Query your own work in SQL.", on_line=False),
+    Command("sitting.sql", "S", "open_sql", "sql", "Query your own work in SQL."),
     Command(
         "sitting.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
     ),
@@ -654,7 +663,7 @@ COMMANDS: tuple[Command, ...] = (
         "other works",
         "List the works of other packages, and start one, or go on with it.",
     ),
-    Command("works.leave", "escape", "dismiss", "cancel", "Start nothing."),
+    Command("works.leave", "escape,q", "dismiss", "cancel", "Start nothing."),
     Command("jobs.back", "escape,q", "dismiss", "back", "Go back."),
     Command("jobs.up", "up", "move(-1)", "run above", "Go to the run above.", on_line=False),
     Command("jobs.down", "down", "move(1)", "run below", "Go to the run below.", on_line=False),
@@ -705,7 +714,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("study.page_up", "pageup", "scroll(-10)", "page up", "Scroll one page up.", on_line=False),
     Command("study.page_down", "pagedown", "scroll(10)", "page down", "Scroll one page down.", on_line=False),
     Command("new_study.save", "ctrl+s", "save", "save draft", "Save the study as a draft.", priority=True),
-    Command("new_study.leave", "escape", "dismiss", "cancel", "Close the form; nothing is saved."),
+    Command("new_study.leave", "escape,q", "dismiss", "cancel", "Close the form; nothing is saved."),
     *_fields("new_study"),
     Command("splits.open", "enter", "open_items", "open", "Review the items behind the figure."),
     Command(
@@ -727,10 +736,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("splits.page_up", "pageup", "move(-10)", "page up", "Go one page up.", on_line=False),
     Command("splits.page_down", "pagedown", "move(10)", "page down", "Go one page down.", on_line=False),
     Command("new_split.save", "ctrl+s", "save", "make split", "Make the split.", priority=True),
-    Command("new_split.leave", "escape", "dismiss", "cancel", "Close the form; nothing is made."),
+    Command("new_split.leave", "escape,q", "dismiss", "cancel", "Close the form; nothing is made."),
     *_fields("new_split"),
     Command("export.save", "ctrl+s", "save", "write file", "Write the file.", priority=True),
-    Command("export.leave", "escape", "dismiss", "cancel", "Close the form; nothing is written."),
+    Command("export.leave", "escape,q", "dismiss", "cancel", "Close the form; nothing is written."),
     *_fields("export"),
     Command("sql.run", "enter", "run", "run", "Run the statement, or write the file.", priority=True),
     Command(
@@ -756,7 +765,7 @@ COMMANDS: tuple[Command, ...] = (
         priority=True,
     ),
     Command("sql.export", "ctrl+s", "export", "export", "Write all rows to a file.", priority=True),
-    Command("sql.back", "escape", "back", "back", "Stop the running statement, or go back."),
+    Command("sql.back", "escape,q", "back", "back", "Stop the running statement, or go back."),
     Command("search.open", "enter", "open", "in its file", "Show the result in its file."),
     Command("search.file", "w", "file", "file", "File the query with the result as a pair to label."),
     Command("search.file_all", "W", "file_all", "file all", "File the query with every result shown."),
@@ -965,7 +974,7 @@ COMMANDS: tuple[Command, ...] = (
         "editor.reset", "ctrl+r", "reset", "reset", "Discard the changes and start again.", priority=True
     ),
     Command("filter.apply", "enter", "apply", "apply", "List the chosen items.", priority=True),
-    Command("filter.leave", "escape", "dismiss", "cancel", "Close the filter without a change."),
+    Command("filter.leave", "escape,q", "dismiss", "cancel", "Close the filter without a change."),
     Command("filter.up", "up,shift+tab", "app.focus_previous", "line above", "Go to the line above."),
     Command("filter.down", "down,tab", "app.focus_next", "line below", "Go to the line below."),
     Command("filter.reset", "r", "reset", "reset", "Remove all conditions."),
@@ -992,7 +1001,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("views.leave", "escape,q", "leave", "cancel", "Close the list without a change."),
     Command("views.up", "up", "move(-1)", "line above", "Go to the view above."),
     Command("views.down", "down", "move(1)", "line below", "Go to the view below."),
-    Command("import.leave", "escape", "leave", "close", "Close the dialog."),
+    Command("import.leave", "escape,q", "leave", "close", "Close the dialog."),
     Command(
         "import.columns", "down", "choose_columns", "columns", "Go to the columns of a table.", priority=True
     ),
@@ -1016,14 +1025,16 @@ COMMANDS: tuple[Command, ...] = (
         on_line=False,
         priority=True,
     ),
-    Command("start.leave", "escape", "dismiss", "cancel", "Close the dialog; nothing is started."),
+    Command("start.leave", "escape,q", "dismiss", "cancel", "Close the dialog; nothing is started."),
     Command(
         "candidates.begin", "ctrl+s", "begin", "start", "Start the search; Enter in a line does so, too."
     ),
-    Command("candidates.leave", "escape", "dismiss", "cancel", "Close the dialog; nothing is started."),
+    Command("candidates.leave", "escape,q", "dismiss", "cancel", "Close the dialog; nothing is started."),
     *_fields("candidates"),
     Command("choices.apply", "ctrl+s", "apply", "show", "Show the report as it is chosen."),
-    Command("choices.leave", "escape", "dismiss", "cancel", "Close the dialog; the report stays as it was."),
+    Command(
+        "choices.leave", "escape,q", "dismiss", "cancel", "Close the dialog; the report stays as it was."
+    ),
     Command("choices.next", "down", "app.focus_next", "next", "Go to the next list.", on_line=False),
     Command(
         "choices.previous", "up", "app.focus_previous", "previous", "Go to the previous list.", on_line=False
@@ -1031,7 +1042,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("confirm.do", "enter,y", "do", "confirm", "Confirm.", priority=True),
     Command("confirm.leave", "escape,n,q", "dismiss(False)", "cancel", "Close the dialog; nothing is done."),
     Command("consent.agree", "enter", "agree", "agree", "Agree to take part.", priority=True),
-    Command("consent.leave", "escape", "dismiss", "not now", "Close the text without agreeing."),
+    Command("consent.leave", "escape,q", "dismiss", "not now", "Close the text without agreeing."),
     Command("consent.up", "up", "page(-1, 1)", "up", "Scroll the text up.", priority=True),
     Command("consent.down", "down", "page(1, 1)", "down", "Scroll the text down.", priority=True),
     Command("consent.page_up", "pageup", "page(-1, 8)", "page up", "Scroll one page up.", priority=True),
@@ -1039,7 +1050,7 @@ COMMANDS: tuple[Command, ...] = (
         "consent.page_down", "pagedown", "page(1, 8)", "page down", "Scroll one page down.", priority=True
     ),
     Command("budget.give", "enter", "give", "continue", "Continue with the new budget.", priority=True),
-    Command("budget.leave", "escape", "dismiss", "cancel", "Keep the budget; the run stays paused."),
+    Command("budget.leave", "escape,q", "dismiss", "cancel", "Keep the budget; the run stays paused."),
     Command(
         "keys.close",
         "escape,enter",
@@ -1052,6 +1063,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("keys.down", "down", "row(1)", "down", "Scroll the list down."),
     Command("keys.page_up", "pageup", "page(-1)", "page up", "Scroll the list up by a page."),
     Command("keys.page_down", "pagedown", "page(1)", "page down", "Scroll the list down by a page."),
+    Command("palette.run", "enter", "run", "open", "Open or do what is under the cursor.", priority=True),
+    Command("palette.leave", "escape", "dismiss", "close", "Close the palette.", priority=True),
+    Command("palette.up", "up", "move(-1)", "line above", "Go to the line above."),
+    Command("palette.down", "down", "move(1)", "line below", "Go to the line below."),
+    Command("palette.page_up", "pageup", "page(-1)", "page up", "Go one page up."),
+    Command("palette.page_down", "pagedown", "page(1)", "page down", "Go one page down."),
 )
 
 

@@ -160,7 +160,8 @@ def sections(scope: CommandScope, settings: ScreenSettings, asked: Scale | None 
         yield Section("Signs", LEGEND)
     everywhere = [each for each in commands_of("app") if scope != "welcome" or each.id in BEFORE_A_WORKSPACE]
     yield Section(WHERE["app"], tuple(map(row, everywhere)))
-    for part in (*WITHIN.get(scope, ()), "keys"):
+    common = [part for part in WITHIN["app"] if scope != "welcome" or part != "palette"]
+    for part in (*WITHIN.get(scope, ()), *common):
         yield Section(WHERE[part], tuple(map(row, commands_of(part))))
 
 

@@ -54,6 +54,9 @@ class Navigator(Protocol):
             wanted: The items behind a figure, say; they get a list of their own, from which one comes back.
         """
 
+    def list_view(self, view: ViewQuery) -> None:
+        """List the items of a view in the queue, which is shown."""
+
     def open_adjudication(self) -> None:
         """Show what raters disagree about."""
 
@@ -69,6 +72,9 @@ class Navigator(Protocol):
             whole: Whether these are all; of the first ones `complete_order` is called with the others.
         """
 
+    def open_item(self, item_id: int) -> None:
+        """Review all items in the order of the queue, from one of them on."""
+
     def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
         """Show a text.
 
@@ -80,6 +86,9 @@ class Navigator(Protocol):
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
+
+    def open_jobs(self) -> None:
+        """Show the runs of the agents and other works; a rater of an open study is refused."""
 
     def open_studies(self) -> None:
         """List the studies; a rater of an open study is refused."""

@@ -65,6 +65,11 @@ class WorkbenchScreen(Screen[None]):
         """
         return first_key(self.context.settings, command if "." in command else f"{self.SCOPE}.{command}")
 
+    @property
+    def shows_part(self) -> bool:
+        """Whether it shows only what was asked for elsewhere, such as the items behind a figure."""
+        return False
+
     # -- commands -------------------------------------------------------------------------------------
 
     @property

@@ -114,7 +114,7 @@ class HomeScreen(WorkbenchScreen):
                 yield Panel("studies", "Studies", self._studies)
         yield Static(id="notes")
         yield JobLine(self.context)
-        yield KeyLine()
+        yield KeyLine(names_all=True)
 
     def on_mount(self) -> None:
         """Follow what changes the numbers."""

@@ -60,7 +60,7 @@ class StudyHomeScreen(WorkbenchScreen):
         with VerticalScroll(id="body", can_focus=False), Container(id="columns"):
             yield Static(id="study")
             yield Panel("next", "Next", self._next)
-        yield KeyLine()
+        yield KeyLine(names_all=True)
 
     def on_mount(self) -> None:
         """Follow what is recorded."""

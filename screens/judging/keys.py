@@ -11,7 +11,7 @@ from textual.content import Content
 from screens.commands import Command, CommandScope, command_named, commands_of, label_key
 from screens.help import first_key, key_name, keys_of
 from screens.items.views import ItemView
-from screens.widgets.key_line import LAST, TWO_LINES, KeyLine, fitted
+from screens.widgets.key_line import TWO_LINES, KeyLine, fitted
 from screens.widgets.text.sanitize import one_line
 from store.record.scales import Scale
 
@@ -171,7 +171,7 @@ class JudgingKeyLine(KeyLine):
             if rows < MANY_ROWS:
                 # No line is left to the other keys: the tabs are named beside the scale.
                 rows, needed = rows + 1, [tabs]
-            last = self._named(command_named(LAST))
+            last = self._last
             bands[0] = self._asking(bands[0])
             pairs = [*_cut_to(bands, needed, last, self.size.width, rows), *needed, *others]
         elif labels:
@@ -221,13 +221,13 @@ def _in_bands(named: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(" ".join(key for key, _ in band), word) for word, band in groupby(named, key=lambda one: one[1])]
 
 
-def _cut_to(bands: list[Pair], needed: list[Pair], last: Pair, width: int, rows: int) -> list[Pair]:
+def _cut_to(bands: list[Pair], needed: list[Pair], last: Pair | None, width: int, rows: int) -> list[Pair]:
     """Return bands whose words are cut, all by the same measure, so that they fit some lines with others."""
     cut = bands
     for room in range(max(len(word) for _, word in bands), 3, -1):
         cut = [(keys, one_line(word, room)) for keys, word in bands]
         every = [*cut, *needed]
-        if sum(map(len, fitted(every, last, width, rows))) == len(every) + 1:
+        if sum(map(len, fitted(every, last, width, rows))) == len(every) + (last is not None):
             break
     return cut
 

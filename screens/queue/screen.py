@@ -80,6 +80,8 @@ class QueueScreen(WorkbenchScreen):
     ) -> None:
         super().__init__(context, navigator)
         self._wanted_first = wanted
+        # The view that was chosen before the queue of the session before was read.
+        self._view_first: QueueQuery | None = None
         self.queue_query = QueueQuery(QueueFilter(), QueueSort())
         # How many items of each kind there are; none before they were counted.
         self.kinds_here: Mapping[str, int] = {}
@@ -176,8 +178,24 @@ class QueueScreen(WorkbenchScreen):
 
     # -- the order -----------------------------------------------------------------------------------
 
+    @property
+    def shows_part(self) -> bool:
+        """Whether it lists only the items that were asked for elsewhere."""
+        return self._wanted_first is not None
+
+    def list_view(self, view: ViewQuery) -> None:
+        """List the items of a view, also in place of the queue of the session before."""
+        query = QueueQuery(view.wanted, view.sort, view.grouped, view.hidden)
+        if self._generation:
+            self.load_queue(query)
+        else:
+            self._view_first = query
+
     def _take_up(self) -> None:
         """Show the queue of the session before; all items at once where a start has read the first ones."""
+        if self._view_first is not None:
+            self.load_queue(self._view_first)
+            return
         if self._wanted_first is not None:
             # Each of the items behind a figure is of interest, not the group that it is in.
             self.load_queue(QueueQuery(self._wanted_first, grouped=False))
@@ -199,8 +217,8 @@ class QueueScreen(WorkbenchScreen):
         in_thread(
             self,
             self.loader.kept,
-            lambda kept: self.load_queue(*kept),
-            lambda _: self.load_queue(QueueQuery()),
+            lambda kept: self.load_queue(*(kept if self._view_first is None else (self._view_first,))),
+            lambda _: self.load_queue(self._view_first or QueueQuery()),
             group="kept",
         )
 
@@ -564,7 +582,7 @@ class QueueScreen(WorkbenchScreen):
 
         def chosen(query: ViewQuery | None) -> None:
             if query is not None:
-                self.load_queue(QueueQuery(query.wanted, query.sort, query.grouped, query.hidden))
+                self.list_view(query)
 
         self.app.push_screen(ViewsScreen(self.context, self.queue_query, saves=saves), chosen)
 

@@ -35,7 +35,7 @@ from store.policy.refusal import refuse
 from store.policy.scope import Shows
 from store.queries.rows import QueueFilter
 from store.queries.sources import rejected_records, rejected_sentence
-from store.reports.catalogue import check_blind, reports
+from store.reports.catalogue import check_blind, offered_reports, reports
 from store.reports.forms import table_as_markdown
 from store.reports.options import Options, command_line
 from store.reports.saving import SUFFIXES, save
@@ -175,15 +175,18 @@ class ReportsScreen(WorkbenchScreen):
         self._read_report()
 
     @property
+    def shows_part(self) -> bool:
+        """Whether it was opened at one report."""
+        return bool(self._opened)
+
+    @property
     def offered(self) -> list[ReportSpec]:
         """The reports that there are; in a blind review those that can be of the rater's own labels alone."""
-        (kinds, _), blind = self.reading.found or NOTHING, not self.context.scope.may(Shows.OTHERS)
-        if not kinds or self.reading.failure is not None or (blind and self.context.rater is None):
+        kinds, _ = self.reading.found or NOTHING
+        if self.reading.failure is not None:
             return []
-        every = reports().values()
-        # Of a report with parts these are listed, each with a name in words.
-        shown = [one for one in every if not one.parts and (not one.kind or one.kind in kinds)]
-        return [one for one in shown if one.own or not blind]
+        blind, named = not self.context.scope.may(Shows.OTHERS), self.context.rater is not None
+        return offered_reports(kinds, blind=blind, named=named)
 
     @property
     def report(self) -> ReportSpec | None:

@@ -7,7 +7,8 @@ from typing import ClassVar, cast
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.keys import key_to_character
+from textual.widgets import Static
 
 from screens.commands import Command, command_named, commands_of
 from screens.help import key_name, keys_of
@@ -20,6 +21,9 @@ TWO_LINES = 120
 FEWEST_ON_A_LINE = 3
 """With fewer keys on its last line, the key line leaves out those of every screen, and that line."""
 
+ALL_ROWS = 4
+"""Lines that a key line which names every key may fill at most."""
+
 CHOICE_ROWS = 4
 """Lines that keys offered in place of the screen's may take at most."""
 
@@ -29,7 +33,10 @@ LAST = "app.help"
 
 
 class KeyLine(Static):
-    """Names the keys of its `WorkbenchScreen`, the most important first; `?` for the others is always there.
+    """Names the keys of its `WorkbenchScreen`, the most important first, and last the one that lists all.
+
+    Args:
+        names_all: Whether it takes as many lines as all the keys need, however narrow the terminal is.
 
     A key that the screen does not offer at the moment (`CommandState`) is left out; pressed, it says why
     nothing happens.
@@ -42,8 +49,9 @@ class KeyLine(Static):
     HAS_FIXED_HEIGHT: ClassVar[bool] = False
     """Whether it has its lines however few keys there are."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, names_all: bool = False) -> None:
         super().__init__()
+        self._names_all = names_all
         self._choices: tuple[tuple[str, str], ...] = ()
 
     def on_mount(self) -> None:
@@ -86,18 +94,21 @@ class KeyLine(Static):
             named = [(key, one_line(words, width // 2)) for key, words in self._choices]
             return fitted(named[:-1], named[-1], width, self._choice_rows_most())
         pairs = self._pairs()
-        last = self._named(command_named(LAST))
+        last = self._last
         lines = fitted(pairs, last, self.size.width, self._rows_most())
         if self.HAS_FIXED_HEIGHT and len(lines) > 1 == len(lines[-1]):
             # A line of its own for the last key looks forgotten.
             return fitted(pairs, last, self.size.width, len(lines) - 1)
-        if self.HAS_FIXED_HEIGHT or len(lines) == 1 or len(lines[-1]) >= FEWEST_ON_A_LINE:
+        is_whole = self._names_all or self.HAS_FIXED_HEIGHT
+        if is_whole or len(lines) == 1 or len(lines[-1]) >= FEWEST_ON_A_LINE:
             return lines
         own = [self._named(command) for command in self._offered() if command.scope != "app"]
         return fitted(own, last, self.size.width, 1)
 
     def _rows_most(self) -> int:
         """Return the lines that the keys may fill."""
+        if self._names_all:
+            return ALL_ROWS
         return 2 if self.app.size.width >= TWO_LINES else 1
 
     def _choice_rows_most(self) -> int:
@@ -124,6 +135,12 @@ class KeyLine(Static):
         """Return the keys to name with what they do, the most important first."""
         return [self._named(command) for command in self._offered()]
 
+    @property
+    def _last(self) -> tuple[str, str] | None:
+        """The key that lists all of them; None where each of its keys would be typed."""
+        command = command_named(LAST)
+        return self._named(command) if self._keys_to_press(command) else None
+
     def _named(self, command: Command) -> tuple[str, str]:
         return key_name(self._keys_to_press(command)[0]), self._screen.command_state.label_now(command)
 
@@ -131,19 +148,20 @@ class KeyLine(Static):
         """Return the keys of a command, the one to name first; none where each of them would be typed."""
         settings = self._screen.context.settings
         keys = self._screen.command_state.keys_now(command) or keys_of(command, settings).split(",")
-        if not isinstance(self.screen.focused, Input) or command.id == LAST:
-            return list(keys)
-        return [key for key in keys if len(key) > 1]
+        focused, keys = self.screen.focused, [key.strip() for key in keys]
+        if focused is None:
+            return keys
+        return [key for key in keys if not focused.check_consume_key(key, key_to_character(key))]
 
 
 def fitted(
-    pairs: Sequence[tuple[str, str]], last: tuple[str, str], width: int, rows: int
+    pairs: Sequence[tuple[str, str]], last: tuple[str, str] | None, width: int, rows: int
 ) -> list[list[tuple[str, str]]]:
     """Lay keys out in lines.
 
     Args:
         pairs: Keys with their labels, the most important first.
-        last: The key that comes last whatever else is left out.
+        last: The key that comes last whatever else is left out; None for none.
         width: Cells of a line.
         rows: Lines at most.
 
@@ -153,15 +171,16 @@ def fitted(
     lines: list[list[tuple[str, str]]] = [[]]
     # Room for the last key is held free on the last line that may be used.
     free = width
-    for position, pair in enumerate([*pairs, last]):
+    room = 0 if last is None else _cells(last) + len(_GAP)
+    for position, pair in enumerate([*pairs, last] if last is not None else pairs):
         closing = position == len(pairs)
         needs = _cells(pair) + (len(_GAP) if lines[-1] else 0)
-        held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
+        held = 0 if closing or len(lines) < rows else room
         if needs + held > free and len(lines) < rows and lines[-1]:
             lines.append([])
             free = width
             needs = _cells(pair)
-            held = 0 if closing or len(lines) < rows else _cells(last) + len(_GAP)
+            held = 0 if closing or len(lines) < rows else room
         if needs + held <= free or closing:
             lines[-1].append(pair)
             free -= needs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -435,6 +435,20 @@ def reports() -> dict[str, ReportSpec]:
         WorkbenchError: A report of another package cannot be used.
     """
     return {one.name: one for one in (*OURS, *registered(GROUP, ReportSpec))}
+
+
+def offered_reports(kinds: Collection[str], *, blind: bool, named: bool) -> list[ReportSpec]:
+    """Return the reports that the app lists of a workspace; in place of one with parts these.
+
+    Args:
+        kinds: The kinds of its items.
+        blind: Whether only a rater's own labels may be seen.
+        named: Whether there is a rater.
+    """
+    if not kinds or (blind and not named):
+        return []
+    shown = [one for one in reports().values() if not one.parts and (not one.kind or one.kind in kinds)]
+    return [one for one in shown if one.own or not blind]
 
 
 def check_blind(spec: ReportSpec, options: Options) -> None:

@@ -24,6 +24,7 @@ from textual.widgets import Input, Static
 
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
+from screens.commands import commands_of
 from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
@@ -492,3 +493,27 @@ async def test_ctrl_c_copies_what_is_selected_in_a_field_and_q_quits_at_the_seco
         assert "Press q once more to quit." in notices(app)
         await pilot.press("q")
         assert not app.is_running
+
+
+async def test_narrow_home_names_every_key_that_has_an_effect(workspace: Workspace, empty: Workspace) -> None:
+    def offered() -> list[str]:
+        home = home_of(app)
+        return [
+            home.label_now(command)
+            for command in commands_of("home", "app")
+            if command.on_line and home.offers(command) and command.id != "app.reports"
+        ]
+
+    for opened, first in ((workspace, "Enter"), (empty, "i")):
+        app = app_of(opened, annotation=JobSettings(model="scripted:none"), annotation_problem="")
+        async with app.run_test(size=(80, 24)) as pilot:
+            await ready(pilot)
+            named = [name.split(maxsplit=1) for line in keys(app).splitlines() for name in line.split(" · ")]
+            assert sorted(words for _, words in named) == sorted(offered())
+            assert named[0][0] == first
+            assert named[-1] == ["?", "keys"]
+            # All of them are in sight, and nothing is pushed out of it.
+            line, body = app.screen.query_one(KeyLine), app.screen.query_one("#body")
+            assert line.region.bottom == 24
+            assert line.size.height == len(keys(app).splitlines())
+            assert body.virtual_size.height <= body.size.height

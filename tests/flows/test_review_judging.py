@@ -31,7 +31,6 @@ from scopes import scope
 from settling import Gate, settled, until
 from small_workspace import BEGAN, label, recorded, rows
 from textual import events
-from textual.command import CommandPalette
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widgets import Input, OptionList
@@ -42,6 +41,7 @@ from screens.app import WorkbenchApp
 from screens.home.screen import HomeScreen
 from screens.jobs.jobs import JobReported
 from screens.judging.keys import JudgingKeyLine
+from screens.palette.screen import Palette
 from screens.queue.query import QueueQuery
 from screens.review.bars import ClaimLine, PlaceLine
 from screens.review.end_card import count_list
@@ -268,7 +268,7 @@ async def test_accepting_takes_over_the_label_that_is_shown(workspace: Workspace
         await pilot.press("ctrl+p")
         await pilot.press(*"Accept the agents")
         palette = app.screen
-        assert isinstance(palette, CommandPalette)
+        assert isinstance(palette, Palette)
         assert palette.query_one(OptionList).option_count == 1
         await pilot.press("enter")
         assert app.screen is not palette

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
+from apps import app_of
 from review_bench import (
     CASES,
     Case,
@@ -19,12 +21,16 @@ from review_bench import (
 )
 from settling import settled, until
 from textual import events
-from textual.widgets import Input
+from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
+from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.input_guard.terminal import InputDecoder, text_times
-from screens.palette import Palette
+from screens.keys_screen import KeysScreen
+from screens.palette.screen import Palette
 from screens.settings import ScreenSettings
+from screens.widgets.key_line import KeyLine
 from store.workspace.duckdb import Workspace
 
 SIZE = (120, 40)
@@ -275,3 +281,79 @@ async def test_a_page_key_before_the_list_of_the_palette_is_laid_out_does_nothin
         assert isinstance(app.screen, Palette)
         await pilot.press("escape")
         assert review_of(app).is_active
+
+
+PLACES = {
+    "ImportScreen": "i",
+    "StartScreen": "g",
+    "ExportScreen": "x",
+    "StudiesScreen": "s",
+    "NewStudyScreen": "s n",
+    "NewComparisonsScreen": "s c",
+    "AdjudicateScreen": "a",
+    "SplitsScreen": "p",
+    "NewSplitScreen": "p n",
+    "ReportsScreen": "r",
+    "ChoiceScreen": "r o",
+    "SearchScreen": "slash",
+    "SqlScreen": "S",
+    "JobsScreen": "J",
+    "QueueScreen": "tab",
+    "FilterScreen": "tab f",
+    "SortScreen": "tab o",
+    "ColumnsScreen": "tab C",
+    "RunScreen": "tab a",
+    "ViewsScreen": "tab v",
+    "ReviewScreen": "tab enter",
+}
+"""Screens and dialogs with the keys that open them from home."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_q_leaves_where_nothing_is_typed_and_is_text_where_something_is(
+    workspace: Workspace, place: str
+) -> None:
+    app = app_of(workspace, annotation=JobSettings(model="scripted:none"), annotation_problem="")
+    async with app.run_test(size=SIZE) as pilot:
+
+        async def opened() -> Screen[Any]:
+            while app.screen.is_modal:
+                await pilot.press("escape")
+            app.go_home()
+            await settled(app)
+            await pilot.press(*PLACES[place].split())
+            assert type(app.screen).__name__ == place
+            return app.screen
+
+        for number in range(max(1, len((await opened()).focus_chain))):
+            there = await opened()
+            field = there.focus_chain[number] if there.focus_chain else None
+            there.set_focus(field)
+            await pilot.press("q")
+            if isinstance(field, Input | TextArea):
+                assert app.screen is there
+                assert "q" in (field.value if isinstance(field, Input) else field.text)
+            else:
+                assert app.screen is not there, field
+
+
+async def test_the_key_for_all_keys_is_named_where_it_is_not_typed(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        for opening, named in (("tab", "? keys"), ("S", "F1 keys"), ("s n", "F1 keys"), ("slash", "F1 keys")):
+            app.go_home()
+            await settled(app)
+            await pilot.press(*opening.split())
+            there = app.screen
+            line = str(there.query_one(KeyLine).content)
+            assert line.endswith(named), opening
+            await pilot.press({"?": "question_mark", "F1": "f1"}[named.split()[0]])
+            assert isinstance(app.screen, KeysScreen), opening
+            await pilot.press("escape")
+            assert app.screen is there
+        # A key that was given to it in place of both is left out where it would be typed.
+    app = app_of(workspace, settings=ScreenSettings(keys={"app.help": "question_mark"}))
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(app)
+        await pilot.press("S")
+        assert "keys" not in str(app.screen.query_one(KeyLine).content)

@@ -152,6 +152,9 @@ async def home(app: Sealed, pilot: Pilot[Any]) -> None:
     await pilot.press("escape")
     await pilot.press("ctrl+p")
     await app.look(pilot, "palette")
+    for typed in ("agents", "reports", "studies", "extra", "secret", "python"):
+        app.screen.query_one(Input).value = typed
+        await app.look(pilot, f"palette, {typed}")
     await pilot.press("escape")
     await pilot.press("J")
     await app.look(pilot, "the agents")

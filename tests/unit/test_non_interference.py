@@ -56,6 +56,7 @@ from store.queries import (
     candidates,
     current,
     executions,
+    finding,
     home,
     item,
     progress,
@@ -539,6 +540,9 @@ def refused(of):
         return (error.title, error.message, error.hint)
 
 
+TYPED = ("secret", "extra", "q", "python", "empty file", SITTING[0], ELSEWHERE, OUTSIDE)
+"""What is typed to find items and queries."""
+
 QUERIES = {
     "may_on_all": lambda w, c, s, ids: [rows.may_on_all(c, s, one) for one in (Shows.AGENTS, Shows.MODELS)],
     "assignment_of": lambda w, c, s, ids: each(c, lambda c, n: rows.assignment_of(c, s, n), ids),
@@ -574,6 +578,8 @@ QUERIES = {
         refused(lambda f=f, o=o: [int(n) for n in queue.queue_ids(w, s, f, o)])
         for f, o in [*((f, None) for f in FILTERS), *((None, o) for o in SORTS)]
     ],
+    "find_items": lambda w, c, s, ids: [finding.find_items(w, s, text, 20) for text in TYPED],
+    "find_groups": lambda w, c, s, ids: [finding.find_groups(w, s, text, 20) for text in TYPED],
     "list_views": lambda w, c, s, ids: saved_views.list_views(c, s),
     "find_view": lambda w, c, s, ids: refused(lambda: saved_views.find_view(c, s, OWN_VIEW)),
     "view_ids": lambda w, c, s, ids: [
@@ -728,6 +734,8 @@ OFF = {
     "items of the sitting, open": ("store.queries.progress.in_scope", lambda *_: true(), "open_among"),
     "items of the sitting, counted": ("store.queries.progress.in_scope", lambda *_: true(), "progress"),
     "items of the sitting, by kind": ("store.queries.queue.in_scope", lambda *_: true(), "items_by_kind"),
+    "items of the sitting, found": ("store.queries.finding.positions", lambda *_: None, "find_items"),
+    "queries of the sitting, found": ("store.queries.finding.in_scope", lambda *_: true(), "find_groups"),
     "items of the sitting, in rows": ("store.queries.queue.in_scope", lambda *_: true(), "queue_rows"),
     "runs of the sitting, in views": ("store.sql_views.views.may_read_run", lambda *_: true(), "views"),
     "records, in views": ("store.sql_views.views.may_read", lambda *_: true(), "views"),

@@ -1,0 +1,1 @@
+"""The palette: finds screens, actions, saved views, queries and items by what is typed."""
