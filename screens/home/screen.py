@@ -392,7 +392,9 @@ class HomeScreen(WorkbenchScreen):
         blind = theirs.agent_labelled is None
         what = "the items without their label" if blind else f"{counted_kinds(bare)} without their label"
         if self.plan is not None and self.plan.annotation is None:
-            return [("app.jobs", f"agents: no model is set; {what}")]
+            return [("app.jobs", f"agents: no run can be started; {what}")]
+        if self.plan is not None and self.plan.problem and not self.context.jobs.model_chosen:
+            return [("home.annotate", f"agents: choose a model, none is set; {what}")]
         return [("home.annotate", f"let the agents label {what}")]
 
     # -- the cursor -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
 from screens.jobs.screen import JobsScreen
+from screens.jobs.start import StartScreen
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
@@ -218,19 +219,20 @@ async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(works
         assert "you 1 match 2 0 you 0 no match 1 ▲ 0" in words
         assert "67% agree · κ 0.00 · n = 3 · ▲ 1 differ" in words
         assert "3.36k tokens · $0.0008" in words
-        assert list(steps(app)) == ["Enter", "2", "4", "J", "Tab"]
+        assert list(steps(app)) == ["Enter", "2", "4", "g", "Tab"]
         assert "judge q/4 “query 4”" in steps(app)["Enter"]
-        assert "no model is set; 2 pairs" in steps(app)["J"]
+        assert "choose a model, none is set" in steps(app)["g"]
 
         # Keys without effect are not named, and say why they have none.
         await pilot.resize_terminal(120, 40)
         assert "Tab queue" in keys(app)
-        assert "g start" not in keys(app)
+        assert "g start" in keys(app)
         assert "d look" not in keys(app)
         await pilot.press("d")
         assert any("empty workspace" in each for each in notices(app))
         await pilot.press("g")
-        assert app.context.program.plan.problem in " ".join(notices(app))
+        assert isinstance(app.screen, StartScreen)
+        await pilot.press("escape")
 
         # An error is said, and the numbers come back.
         await pilot.resize_terminal(80, 24)
