@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from apps import app_of, context_of
 from kinds import json_lines, task
+from review_bench import screen_text
 from settling import Gate, settled, until
 from small_workspace import (
     GOOD,
@@ -494,3 +495,15 @@ async def test_ctrl_c_copies_what_is_selected_in_a_field_and_q_quits_at_the_seco
         assert "Press q once more to quit." in notices(app)
         await pilot.press("q")
         assert not app.is_running
+
+
+async def test_a_tall_home_shows_the_guide_of_the_question_that_is_next(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "Does the code do what the query asks?" in screen_text(app))
+        assert "1  match" in screen_text(app)
+        assert "0 no match: it does something else" in screen_text(app)
+        await pilot.resize_terminal(80, 24)
+        await settled(app)
+        assert "Does the code do" not in screen_text(app)
