@@ -268,6 +268,12 @@ class AgentSettings(BaseModel):
         own = [name for name, each in self.configurations.items() if each.based_on in ours]
         return (*ours, *own)
 
+    def models(self) -> tuple[str, ...]:
+        """Return the models that are named, each once: that of all roles, and those of single ones."""
+        tables = (self.roles, *(own.roles for own in self.configurations.values()))
+        of_roles = (role.model for table in tables for role in table.given().values())
+        return tuple(dict.fromkeys(model for model in (self.model, *of_roles) if model))
+
     def prompt_files(self, name: str | None) -> dict[str, Path]:
         """Return the user's files for the prompts of a configuration, by the names of what they replace.
 

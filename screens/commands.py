@@ -1013,7 +1013,7 @@ COMMANDS: tuple[Command, ...] = (
         "down",
         "choose(1)",
         "other agents",
-        "Choose the next configuration of agents, or other items.",
+        "Choose the next configuration of agents, or other items; in the line of the model the next model.",
         priority=True,
     ),
     Command(
@@ -1021,9 +1021,12 @@ COMMANDS: tuple[Command, ...] = (
         "up",
         "choose(-1)",
         "agents before",
-        "Choose the configuration before.",
+        "Choose the configuration before; in the line of the model the model before.",
         on_line=False,
         priority=True,
+    ),
+    Command(
+        "start.next", "tab", "app.focus_next", "other line", "Go to the line of the model, or of the items."
     ),
     Command("start.leave", "escape,q", "dismiss", "cancel", "Close the dialog; nothing is started."),
     Command(

@@ -45,16 +45,19 @@ class Plan:
     """The plan of a run started from the app.
 
     Attributes:
-        annotation: The configured model, the sandbox, the limits; None when no run can be started.
-        problem: Why none can be (no model set), empty when one can.
+        annotation: The model, the sandbox, the limits; None when no run can be started. A role may lack a
+            model, which `problem` says.
+        problem: Why it cannot be started as it is, empty when it can.
         sandbox: A sentence about where test programs run.
         names: The configurations of agents that can be chosen instead; none where there is no choice.
+        models: The models that are configured, the sample's replies last where the workspace holds it.
     """
 
     annotation: JobSettings | None
     problem: str = ""
     sandbox: str = ""
     names: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ class AppContext:
         make_runner: Makes the job runner, given where its events go.
         make_work_settings: Makes the settings of works; the whole configuration is loaded for them.
         make_expert_runs: Makes what runs the tests that the rater asks for. Called in a thread.
-        make_plan: Composes what a run over items of a kind, started from the app, does, given the kind and
-            the name of the agents' configuration, empty for the configured one; see `plan`.
+        make_plan: Composes what a run over items of a kind, started from the app, does, given the kind, the
+            name of the agents' configuration and the model, empty for the configured ones; see `plan`.
         import_file: Imports a file, given its path, a callback for progress, and what was chosen for it.
         look_at_file: Looks at the beginning of a file, given its path and a callback for progress.
         check_file: Does all that an import of a file does but import it, given what that is given.
@@ -95,7 +98,7 @@ class AppContext:
     make_runner: Callable[[Callable[[JobEvent], None]], JobRunner]
     make_work_settings: Callable[[], WorkSettings]
     make_expert_runs: Callable[[], ExpertTests]
-    make_plan: Callable[[str, str], Plan]
+    make_plan: Callable[[str, str, str], Plan]
     import_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
     look_at_file: Callable[[Path, ReportProgress], FilePreview]
     check_file: Callable[[Path, ReportProgress, ImportChoices], ImportReport]
@@ -122,7 +125,7 @@ class AppContext:
     @cached_property
     def plan(self) -> Plan:
         """The plan of a run over pairs; the first time the whole configuration is loaded for it."""
-        return self.make_plan("pair", "")
+        return self.make_plan("pair", "", "")
 
 
 class ReviewSession:

@@ -29,7 +29,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
     """A context over a workspace whose jobs end with the app; `changes` replace parts of it."""
     register_kinds(workspace)
     settings = changes.pop("settings", None) or ScreenSettings(blind=changes.pop("blind", False))
-    plan = Plan(changes.pop("annotation", None), changes.pop("annotation_problem", NO_MODEL))
+    plan = Plan(changes.pop("annotation", JobSettings(model="")), changes.pop("annotation_problem", NO_MODEL))
     plan = replace(plan, sandbox=changes.pop("sandbox", ""))
     context = AppContext(
         workspace=workspace,
@@ -39,7 +39,7 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         make_runner=lambda emit: JobRunner(workspace, emit),
         make_work_settings=lambda: WorkSettings(ModelSettings(), RetrievalSettings()),
         make_expert_runs=lambda: ExpertTests(workspace, ExpertRunSettings),
-        make_plan=lambda _kind, _agents: plan,
+        make_plan=partial(_planned, plan),
         import_file=partial(import_file, workspace),
         look_at_file=look_at_file,
         check_file=partial(import_file, workspace, dry_run=True),
@@ -47,6 +47,13 @@ def context_of(workspace: Workspace, rater: str | None = "dana", **changes: Any)
         is_sample=lambda: False,
     )
     return replace(context, **changes)
+
+
+def _planned(plan: Plan, kind: str, agents: str, model: str) -> Plan:
+    """The plan as it was given, or one with the model that was chosen."""
+    if plan.annotation is None or not model:
+        return plan
+    return replace(plan, annotation=replace(plan.annotation, model=model), problem="")
 
 
 def app_of(workspace: Workspace, rater: str | None = "dana", **changes: Any) -> WorkbenchApp:

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from agents.settings import ExpertRunSettings, JobSettings
     from workbench.config import Config
 
-NO_MODEL = WorkbenchError(
+
+class NoModel(WorkbenchError):
+    """A role has no model."""
+
+
+NO_MODEL = NoModel(
     "No model",
     "The agents need a language model, and none is set.",
     "Give one with --model openai:NAME, anthropic:NAME or scripted:FILE, or set agents.model in the "
@@ -93,7 +98,8 @@ def annotation_settings(
 
     Raises:
         UnknownName: There is no such configuration.
-        WorkbenchError: A role has no model, or the budget is no number.
+        NoModel: A role has no model.
+        WorkbenchError: The budget is no number.
     """
     from agents.pipelines.configurations import KIND_OF
     from agents.settings import JobSettings
@@ -145,7 +151,7 @@ def _check_complete(settings: JobSettings) -> None:
     if lacking == list(active_roles):
         raise NO_MODEL
     if lacking:
-        raise WorkbenchError(
+        raise NoModel(
             "No model for every role",
             f"No model is set for {' and '.join(lacking)}.",
             "Give one for all that have none of their own, with --model or as agents.model in the "
@@ -175,22 +181,27 @@ SAMPLE_KINDS = {"pair": scripted_model, "comparison": scripted_model, "answer": 
 """The kinds of which the sample has replies of the agents, in the order in which the demo works on them."""
 
 
+def sample_agents(kind: str) -> str:
+    """Return the name of the agents whose replies to items of a kind the sample has."""
+    from agents.pipelines.registry import agents_part, kinds_with_responses
+
+    # The first one makes what others work on.
+    return agents_part(kind).configurations[0 if kind in kinds_with_responses() else -1].name
+
+
 def sample_annotation(config: Config, kind: str = "pair") -> JobSettings:
     """Compose the settings of the demo's job: the replies written by hand, wherever they were installed.
 
-    They are replies for all agents, so no configuration of the user's counts. Repairs install the sample's
-    own wheels and have no network, so that the demo needs none.
+    No configuration of the user's counts. Repairs install the sample's own wheels and have no network, so
+    that the demo needs none.
 
     Args:
         config: The configuration.
         kind: One of `SAMPLE_KINDS`.
     """
-    from agents.pipelines.registry import agents_part, kinds_with_responses
     from agents.sandbox.settings import NO_NETWORK
 
-    # The first one makes what others work on.
-    agents = agents_part(kind).configurations[0 if kind in kinds_with_responses() else -1].name
-    model = SAMPLE_KINDS[kind]()
+    model, agents = SAMPLE_KINDS[kind](), sample_agents(kind)
     settings = annotation_settings(config, model=model, agents=agents, kind=kind, repairs=True)
     own = {"wheels": str(sample_folder() / WHEELS), "repair_network": NO_NETWORK}
     return replace(settings, roles={}, prompt_files={}, sandboxes=settings.sandboxes.model_copy(update=own))

@@ -15,8 +15,10 @@ from store.errors import WorkbenchError
 from workbench.job_settings import (
     NO_MODEL,
     SAMPLE_KINDS,
+    NoModel,
     annotation_settings,
     expert_run_settings,
+    sample_agents,
     sample_annotation,
     sandbox_sentence,
 )
@@ -104,6 +106,9 @@ def make_context(
         prepare()
         who = _ensure_rater(workspace, name)
 
+    def make_plan(kind: str, agents: str, model: str) -> Plan:
+        return _plan(workspace, config, annotation, kind, agents=agents, model=model)
+
     def make_runner(emit: Callable[[JobEvent], None]) -> JobRunner:
         from agents.jobs.runner import JobRunner
 
@@ -125,8 +130,7 @@ def make_context(
         from agents.jobs.expert_tests import ExpertTests
 
         def settings() -> ExpertRunSettings:
-            plan = _plan(workspace, config, annotation, "pair", "")
-            return expert_run_settings(config.whole, plan.annotation)
+            return expert_run_settings(config.whole, make_plan("pair", "", "").annotation)
 
         tests = ExpertTests(workspace, settings)
         closing.callback(tests.close)
@@ -149,7 +153,7 @@ def make_context(
         make_runner=make_runner,
         make_work_settings=make_work_settings,
         make_expert_runs=make_expert_tests,
-        make_plan=partial(_plan, workspace, config, annotation),
+        make_plan=make_plan,
         import_file=partial(import_file, workspace),
         look_at_file=look_at_file,
         check_file=partial(import_file, workspace, dry_run=True),
@@ -191,32 +195,69 @@ def _ensure_rater(workspace: Workspace, name: str) -> RaterRef:
 
 
 def _plan(
-    workspace: Workspace, config: LazyConfig, annotation: JobSettings | None, kind: str, agents: str
+    workspace: Workspace,
+    config: LazyConfig,
+    annotation: JobSettings | None,
+    kind: str,
+    *,
+    agents: str,
+    model: str,
 ) -> Plan:
-    """Return the plan of a run over a kind: the given one, which is the demo's, else that of the settings."""
-    problem = ""
+    """Return the plan of a run over a kind.
+
+    Args:
+        workspace: The open workspace.
+        config: The configuration.
+        annotation: The demo's job, whose other work is scripted as well, whatever model is configured; None
+            outside the demo.
+        kind: The task kind of the items.
+        agents: The name of the agents' configuration; empty for the configured one.
+        model: The model; empty for the configured one.
+    """
+    whole, found, problem = config.whole, None, ""
+    is_scripted = False
     names: tuple[str, ...] = ()
-    if annotation is not None and annotation.kind != kind:
-        # The demo's: its other work is scripted as well, whatever model is configured.
-        annotation = sample_annotation(config.whole, kind) if kind in SAMPLE_KINDS else None
-    if annotation is None:
-        try:
-            names = config.whole.agents.names_for(kind)
-            annotation = _configured(workspace, config.whole, kind, agents)
-        except WorkbenchError as error:
-            fields = f"{error.message} {error.hint}"
-            problem = NO_MODEL_IN_APP.format(path=config.path.absolute()) if error is NO_MODEL else fields
-    return Plan(annotation, problem, sandbox_sentence(config.whole), names)
-
-
-def _configured(workspace: Workspace, config: Config, kind: str, agents: str) -> JobSettings:
-    """Return the configured plan; in the demo's workspace the scripted model needs no setting."""
+    models: tuple[str, ...] = ()
     try:
-        return annotation_settings(config, kind=kind, agents=agents or None)
+        names, models = whole.agents.names_for(kind), whole.agents.models()
+        has_replies = kind in SAMPLE_KINDS and (annotation is not None or holds_sample(workspace))
+        scripted = SAMPLE_KINDS[kind]() if has_replies else ""
+        models = (*models, scripted) if scripted else models
+        is_scripted = bool(scripted) and (model == scripted if model else annotation is not None)
+        if not is_scripted:
+            try:
+                found = annotation_settings(whole, kind=kind, agents=agents or None, model=model or None)
+            except NoModel as error:
+                # In the demo's workspace the scripted model needs no setting.
+                if error is not NO_MODEL or not scripted:
+                    raise
+        if found is None:
+            found = _scripted(whole, annotation, kind, agents)
+    except NoModel as error:
+        found = annotation_settings(whole, kind=kind, agents=agents or None, complete=False)
+        # Not the configured one where the sample's replies were asked for.
+        found = replace(found, model="") if is_scripted else found
+        problem = f"{error.message} {error.hint}"
+        if error is NO_MODEL:
+            problem = NO_MODEL_IN_APP.format(path=config.path.absolute())
     except WorkbenchError as error:
-        if error is NO_MODEL and kind in SAMPLE_KINDS and holds_sample(workspace):
-            return sample_annotation(config, kind)
-        raise
+        problem = f"{error.message} {error.hint}"
+    return Plan(found, problem, sandbox_sentence(whole), names, models)
+
+
+def _scripted(config: Config, annotation: JobSettings | None, kind: str, agents: str) -> JobSettings:
+    """Return the plan in which the sample's replies answer.
+
+    Raises:
+        NoModel: They are those of other agents.
+    """
+    if agents not in ("", sample_agents(kind)):
+        raise NoModel(
+            "No replies of these agents",
+            f"The sample's replies are those of the agents {sample_agents(kind)}.",
+            "Choose a model for others.",
+        )
+    return annotation if annotation and annotation.kind == kind else sample_annotation(config, kind)
 
 
 def look_at_file(path: Path, report: ReportProgress) -> FilePreview:

@@ -12,6 +12,13 @@ GROUP = "workbench.models"
 """Entry points of this group are functions (name, settings) -> LanguageModel; others may add their own."""
 
 
+NOT_ASKED = ("completions", "transformers")
+"""Providers of ours whose models continue a text, and answer no question."""
+
+IN_FILES = ("scripted", "transformers")
+"""Providers of ours whose models are files: what a run calls them is not how they are named to it."""
+
+
 def open_model(spec: str, settings: ModelSettings) -> LanguageModel:
     """Make the client of a name; it connects to nothing until it is asked.
 

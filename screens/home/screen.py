@@ -54,6 +54,9 @@ Step = tuple[str, str]
 """A line of what to do next: the id of its command, and the words."""
 
 
+TALL = 36
+"""Lines of a terminal from which the guide of the question that is next may have room."""
+
 WIDE_CELLS, HIGH_LINES = 100, 28
 """A terminal with less room has a line in place of each lower panel."""
 
@@ -125,6 +128,8 @@ class HomeScreen(WorkbenchScreen):
     def on_resize(self) -> None:
         """Draw one line in place of each lower panel where there is little room."""
         self._lay_out()
+        if self.app.size.height >= TALL and self.facts is not None:
+            self._read_soon()
 
     def on_screen_resume(self) -> None:
         """Read the numbers, when home is what is shown."""
@@ -151,6 +156,16 @@ class HomeScreen(WorkbenchScreen):
                 if worker.is_cancelled or not self.is_current:
                     return
                 deliver(self._details_read, parts)
+            if not worker.is_cancelled and self.is_current:
+                self._read_guide(deliver)
+
+    def _read_guide(self, deliver: Deliver) -> None:
+        """Read the guide of the question that is next, where there may be room for it."""
+        from screens.home.next_guide import read_next_guide, show_next_guide
+
+        left = self.facts is not None and self.facts.progress.left
+        is_wanted = left and self.app.size.height >= TALL and self.context.rater is not None
+        deliver(show_next_guide, self, read_next_guide(self.context) if is_wanted else None)
 
     def _read_done(self, facts: HomeFacts) -> None:
         self.facts, self.failure = facts, None
@@ -250,6 +265,10 @@ class HomeScreen(WorkbenchScreen):
         notes += [self.plan.sandbox] if self.plan is not None and self.plan.sandbox else []
         self.query_one("#notes", Static).update(Content("\n".join(notes)))
         self.refresh_bindings()
+        if self.query("#guide"):
+            from screens.home.next_guide import GuideBox
+
+            self.query_one(GuideBox).fit()
 
     @property
     def _is_short(self) -> bool:
@@ -392,7 +411,9 @@ class HomeScreen(WorkbenchScreen):
         blind = theirs.agent_labelled is None
         what = "the items without their label" if blind else f"{counted_kinds(bare)} without their label"
         if self.plan is not None and self.plan.annotation is None:
-            return [("app.jobs", f"agents: no model is set; {what}")]
+            return [("app.jobs", f"agents: no run can be started; {what}")]
+        if self.plan is not None and self.plan.problem and not self.context.jobs.model_chosen:
+            return [("home.annotate", f"agents: choose a model, none is set; {what}")]
         return [("home.annotate", f"let the agents label {what}")]
 
     # -- the cursor -----------------------------------------------------------------------------------

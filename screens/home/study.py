@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -15,7 +16,7 @@ from screens.commands import Command, bindings, command_named
 from screens.home.consent import ConsentScreen, not_agreed
 from screens.home.panel import Line, Panel
 from screens.home.panels import NextLine, following
-from screens.home.screen import READ_SECONDS
+from screens.home.screen import READ_SECONDS, TALL
 from screens.jobs.job_line import drawn_bar
 from screens.reading import Reading
 from screens.review.end_card import what_is_next
@@ -83,10 +84,26 @@ class StudyHomeScreen(WorkbenchScreen):
 
     def _read_done(self) -> None:
         self._lay_out()
+        self._read_guide()
         if self.found is not None and not self._was_read:
             self._was_read = True
             if self.context.needs_consent:
                 self.call_after_refresh(self.action_show_consent)
+
+    def _read_guide(self) -> None:
+        """Read the guide of the question that is next, where there is room for it."""
+        from screens.home.next_guide import read_next_guide, show_next_guide
+
+        show = partial(show_next_guide, self)
+        has_next = self.found is not None and self.found.left and not self.context.needs_consent
+        if not has_next or self.app.size.height < TALL:
+            show(None)
+        else:
+            in_thread(self, partial(read_next_guide, self.context), show, lambda _: show(None), group="guide")
+
+    def on_resize(self) -> None:
+        """Show or hide the guide, as there is room."""
+        self._read_guide()
 
     # -- layout ---------------------------------------------------------------------------------------
 

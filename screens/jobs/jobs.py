@@ -129,6 +129,8 @@ class Jobs:
 
     Attributes:
         events: Published with every event of the job runner.
+        agents_chosen: The configurations of agents that were started last, by kind of items.
+        model_chosen: The model that was last chosen for a run, and started; empty for none.
     """
 
     def __init__(
@@ -144,6 +146,8 @@ class Jobs:
         self._make_settings = make_settings
         self._notices = notices
         self._statuses: dict[int, JobStatus] = {}
+        self.agents_chosen: dict[str, str] = {}
+        self.model_chosen = ""
 
     @cached_property
     def runner(self) -> JobRunner:

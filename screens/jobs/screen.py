@@ -541,9 +541,13 @@ class JobsScreen(WorkbenchScreen):
     def _problem(self) -> list[str]:
         """Return why no run can be started, nothing when one can."""
         context = self.context
-        if context.program.plan.annotation is not None or context.jobs.runs_at_work:
+        plan = context.program.plan
+        if context.jobs.runs_at_work or not plan.problem or context.jobs.model_chosen:
             return []
-        return [f"! No run can be started: {one_line(context.program.plan.problem, 400)}"]
+        problem = one_line(plan.problem, 400)
+        if plan.annotation is None:
+            return [f"! No run can be started: {problem}"]
+        return [f"! {problem}", f"{self.key_of('start')} asks for one before it starts."]
 
     @property
     def _failed(self) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -42,6 +44,25 @@ def all_runs(connection: Connection) -> list[Run]:
     table = table_of(Run)
     rows = connection.execute(select(table).order_by(table.c.started_at.desc(), table.c.id.desc()))
     return [Run(**row) for row in rows.mappings()]
+
+
+def run_models(connection: Connection) -> list[str]:
+    """Return the models that runs asked, each once, those of the run begun last first."""
+    found: dict[str, None] = {}
+    for run in all_runs(connection):
+        fields = configuration_of(run)
+        asked = (fields, *fields.get("roles", {}).values())
+        found |= dict.fromkeys(each["model"] for each in asked if each.get("model"))
+    return list(found)
+
+
+def configuration_of(run: Run) -> dict[str, Any]:
+    """Return what identifies a run; nothing where that is no object, as of labels that were imported."""
+    with suppress(ValueError):
+        fields = json.loads(run.configuration)
+        if isinstance(fields, dict):
+            return fields
+    return {}
 
 
 def run_names(connection: Connection, kind: str) -> list[str]:

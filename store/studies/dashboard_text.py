@@ -23,15 +23,17 @@ def plan_words(found: PlanPreview) -> list[str]:
     """Return in sentences what a plan asks of its raters, and what that rests on."""
     least, most = found.assignments
     each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    rests = "as labels here took" if found.is_measured else "assumed"
     asked = f"{each} {'assignment' if most == 1 else 'assignments'} for each rater in "
     lines = [asked + pluralize(found.sittings, "sitting")]
     if found.shared is not None:
         low, high = found.shared
         shared = f"{low:,}" if low == high else f"{low:,} to {high:,}"
         lines.append(f"any two raters share {shared} {'item' if high == 1 else 'items'}")
-    lines.append(f"about {found.hours:,.1f} hours for a rater, at {found.seconds:.0f} s a question ({rests})")
-    return lines
+    hours = f"about {found.hours:,.1f} hours for a rater"
+    if len(found.paces) == 1:
+        return [*lines, f"{hours}, at {found.paces[0].sentence(found.asked)}"]
+    by_condition = (f"  {one.named}: {one.sentence(found.asked)}" for one in found.paces)
+    return [*lines, f"{hours}, by condition:", *by_condition]
 
 
 def moment(when: datetime) -> str:

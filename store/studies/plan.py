@@ -8,31 +8,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from store.errors import UnknownName, WorkbenchError
-from store.json_fields import SPREAD, json_name
+from store.json_fields import SPREAD
 from store.kinds.spec import task_kinds
-from store.policy.scope import TRAIN
-from store.policy.words import OWN_TEST, condition_of
+from store.policy.scope import REVEAL
 from store.queries.questions import required_count
 from store.queries.studies import ChosenItem, StudyDetails, study_items
 from store.record.protocol import StudyProtocol
 from store.studies.choosing import ItemChoice, choose_items, read_answers, read_names, read_text
 from store.studies.design import PlannedAssignment, RaterBalance, balance
+from store.studies.pace import Pace, paces
 from store.studies.studies import make_design, new_study, sittings, store_guideline
 from store.tables.columns import among, table_of
 from store.tables.imported import Item
-from store.tables.people import Question
-from store.tables.record import JudgmentRow
 from store.workspace.duckdb import Workspace
-
-QUESTION_SECONDS = 60.0
-"""Seconds that a question is taken to need where the workspace has too few labels of its kind to tell."""
-OWN_TEST_SECONDS = 300.0
-"""Seconds that an item with a test program of the rater's own is taken to need."""
-TIMED_FROM = 20
-"""Judged items with a time from which the workspace's own median counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +76,18 @@ class PlanPreview:
         items: How many items of the study there are; gold and training items are not counted.
         raters: What it asks of each rater.
         shared: The fewest and the most items that two raters share; None for one rater.
-        seconds: The seconds of a question that the hours rest on.
-        is_measured: Whether they are the median of the workspace's labels.
+        paces: The paces that the hours rest on, one for each condition.
+        asked: What is timed, with its article: "an item", or "a question" where an item has several.
     """
 
-    JSON: ClassVar = ("raters", "shared", "seconds", "is_measured")
+    JSON: ClassVar = ("raters", "shared", "paces")
 
     sample: str
     items: int
     raters: tuple[RaterPlan, ...]
     shared: tuple[int, int] | None
-    seconds: float = field(metadata=json_name("question_seconds"))
-    is_measured: bool
+    paces: tuple[Pace, ...]
+    asked: str
 
     @property
     def assignments(self) -> tuple[int, int]:
@@ -171,13 +162,13 @@ def _preview(
 ) -> PlanPreview:
     design = make_design(protocol, items, raters)
     found = balance(design)
-    measured = _seconds(connection, protocol.kind)
-    seconds = measured or QUESTION_SECONDS
     questions = _questions(connection, [one.item_id for one in items])
+    presented = [(one, False) for one in protocol.conditions]
+    presented += [] if protocol.reveal is None else [(protocol.reveal, True)]
+    pace = paces(connection, protocol.kind, presented)
 
     def needed(one: PlannedAssignment) -> float:
-        is_slow = condition_of(one.condition).mode == OWN_TEST and one.phase != TRAIN
-        return OWN_TEST_SECONDS if is_slow else seconds * questions[one.item]
+        return pace[one.condition, one.phase == REVEAL].seconds * questions[one.item]
 
     return PlanPreview(
         protocol.sample,
@@ -189,8 +180,9 @@ def _preview(
         None
         if found.least_shared is None or found.most_shared is None
         else (found.least_shared, found.most_shared),
-        seconds,
-        measured is not None,
+        # Conditions that differ in the names of models alone have one pace.
+        tuple(dict.fromkeys(pace.values())),
+        "an item" if len(task_kinds()[protocol.kind].questions) == 1 else "a question",
     )
 
 
@@ -250,33 +242,3 @@ def _questions(connection: Connection, item_ids: Collection[int]) -> dict[Any, i
     if responses is not None:
         statement = statement.outerjoin(responses, responses.c.item_id == item.c.id)
     return dict(connection.execute(statement).all())
-
-
-def _seconds(connection: Connection, kind: str) -> float | None:
-    """Return the median seconds of work on a question of a kind; None where too little is known.
-
-    Of each item that somebody judged the mean over its questions counts, since the first one takes longest.
-    """
-    judgment, question = table_of(JudgmentRow), table_of(Question)
-    item_of_rater = (judgment.c.item_id, judgment.c.rater_id, judgment.c.assignment_id)
-    of_question = (
-        # The greatest: a reason records the label once more, with the time that it took.
-        select(*item_of_rater, func.max(judgment.c.active_ms).label("milliseconds"))
-        .join(question, question.c.id == judgment.c.question_id)
-        .where(
-            question.c.name.in_([one.name for one in task_kinds()[kind].questions]),
-            judgment.c.active_ms.is_not(None),
-            judgment.c.value.is_not(None),
-        )
-        .group_by(*item_of_rater, judgment.c.question_id, judgment.c.response_ref_id)
-        .subquery()
-    )
-    of_item = (
-        select(func.avg(of_question.c.milliseconds).label("milliseconds"))
-        .group_by(of_question.c.item_id, of_question.c.rater_id, of_question.c.assignment_id)
-        .subquery()
-    )
-    number, median = connection.execute(
-        select(func.count(), func.percentile_cont(0.5).within_group(of_item.c.milliseconds))
-    ).one()
-    return median / 1000 if number >= TIMED_FROM else None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from apps import app_of, context_of
 from kinds import json_lines, task
+from review_bench import screen_text
 from settling import Gate, settled, until
 from small_workspace import (
     GOOD,
@@ -29,6 +30,7 @@ from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
 from screens.jobs.screen import JobsScreen
+from screens.jobs.start import StartScreen
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
 from screens.settings import ScreenSettings
@@ -219,19 +221,20 @@ async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(works
         assert "you 1 match 2 0 you 0 no match 1 ▲ 0" in words
         assert "67% agree · κ 0.00 · n = 3 · ▲ 1 differ" in words
         assert "3.36k tokens · $0.0008" in words
-        assert list(steps(app)) == ["Enter", "2", "4", "J", "Tab"]
+        assert list(steps(app)) == ["Enter", "2", "4", "g", "Tab"]
         assert "judge q/4 “query 4”" in steps(app)["Enter"]
-        assert "no model is set; 2 pairs" in steps(app)["J"]
+        assert "choose a model, none is set" in steps(app)["g"]
 
         # Keys without effect are not named, and say why they have none.
         await pilot.resize_terminal(120, 40)
         assert "Tab queue" in keys(app)
-        assert "g start" not in keys(app)
+        assert "g start" in keys(app)
         assert "d look" not in keys(app)
         await pilot.press("d")
         assert any("empty workspace" in each for each in notices(app))
         await pilot.press("g")
-        assert app.context.program.plan.problem in " ".join(notices(app))
+        assert isinstance(app.screen, StartScreen)
+        await pilot.press("escape")
 
         # An error is said, and the numbers come back.
         await pilot.resize_terminal(80, 24)
@@ -517,3 +520,15 @@ async def test_narrow_home_names_every_key_that_has_an_effect(workspace: Workspa
             assert line.region.bottom == 24
             assert line.size.height == len(keys(app).splitlines())
             assert body.virtual_size.height <= body.size.height
+
+
+async def test_a_tall_home_shows_the_guide_of_the_question_that_is_next(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 60)) as pilot:
+        await ready(pilot)
+        await until(pilot, lambda: "Does the code do what the query asks?" in screen_text(app))
+        assert "1  match" in screen_text(app)
+        assert "0 no match: it does something else" in screen_text(app)
+        await pilot.resize_terminal(80, 24)
+        await settled(app)
+        assert "Does the code do" not in screen_text(app)

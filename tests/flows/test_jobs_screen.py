@@ -286,10 +286,117 @@ async def test_a_model_that_cannot_be_opened_is_said_by_the_estimate_and_by_the_
         await opened(pilot)
         await pilot.press("g")
         await until(pilot, lambda: "! Scripted replies cannot be read" in screen_text(app))
+        assert "replies.jsonl" in screen_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "Scripted replies cannot be read" in text(app, "#now"))
-        assert text(app, "#now").startswith("! ")
-        assert "replies.jsonl" in text(app, "#now")
+        assert "! Nothing is started" in screen_text(app)
+        assert not app.context.jobs.started
+
+
+async def test_without_a_configured_model_the_dialog_asks_for_one_and_remembers_it(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    model = script(tmp_path, replies()).model
+    app = app_of(workspace)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        assert "g asks for one before it starts" in text(app, "#now")
+        await pilot.press("g")
+        shown = screen_text(app)
+        for words in (
+            "No model is set. Name one in",
+            "Enter start · ↓ other models · Tab number",
+            "Esc cancel",
+        ):
+            assert words in shown
+        # Nothing is started without a model, nor with a name that is none.
+        await pilot.press("enter")
+        assert "! Type a model, such as openai:NAME" in screen_text(app)
+        for name, problem in (
+            ("gpt", "! Model name incomplete"),
+            ("opnai:x", "! Unknown model provider"),
+            ("openai:x", "! No key: OpenAI needs a key and none is set"),
+        ):
+            app.screen.query_one("#model", Input).value = name
+            await until(pilot, lambda problem=problem: problem in screen_text(app))
+            await pilot.press("enter")
+            assert isinstance(app.screen, StartScreen)
+            assert app.screen.query_one("#model", Input).value == name
+        assert not app.context.jobs.started
+        # The providers can be chosen, and a name be typed after them.
+        app.screen.query_one("#model", Input).value = ""
+        await pilot.press("down")
+        assert app.screen.query_one("#model", Input).value == "anthropic:"
+        await pilot.press("up")
+        assert app.screen.query_one("#model", Input).value == "scripted:"
+        await pilot.press(*model.removeprefix("scripted:"))
+        await until(pilot, lambda: "12 pairs" in screen_text(app))
+        # Escape leaves it, and forgets the model.
+        await pilot.press("escape", "g")
+        assert app.screen.query_one("#model", Input).value == ""
+        app.screen.query_one("#model", Input).value = model
+        await until(pilot, lambda: "12 pairs" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "✓ done · 10 of 12 labelled" in text(app, "#now"))
+        (run,) = rows(workspace, Run)
+        assert run["model"].startswith("scripted:replies.jsonl")
+        # It is that of the next run, and of what failed.
+        await pilot.press("g")
+        assert app.screen.query_one("#model", Input).value == model
+        await pilot.press("escape", "r")
+        await until(pilot, lambda: len(app.context.jobs.started) == 2)
+        await until(pilot, lambda: app.context.jobs.started[1].state == "done")
+        assert len(rows(workspace, Run)) == 1
+
+
+async def test_the_dialog_offers_configured_models_and_those_of_earlier_runs(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    labelled_by_agents(workspace, [(1, 1.0, "screened")])
+    changed = {
+        "configuration": '{"model": "openai:big", "roles": {"screener": {"model": "anthropic:small"}}}'
+    }
+    workspace.lane.submit(
+        lambda connection: connection.execute(update(table_of(Run)).values(changed))
+    ).result()
+    settings = script(tmp_path, replies())
+
+    def make_plan(_kind: str, name: str, model: str) -> Plan:
+        chosen = replace(settings, agents=name or "full", model=model or settings.model)
+        return Plan(chosen, names=("full", "single"), models=(settings.model, "anthropic:mine"))
+
+    app = app_of(workspace, make_plan=make_plan)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("g", "tab")
+        line = app.screen.query_one("#model", Input)
+        assert "1 more" not in text(app, "#models")
+        assert "anthropic:mine               configured" in text(app, "#models")
+        seen = []
+        for _ in range(6):
+            await pilot.press("down")
+            seen.append(line.value)
+        assert seen == [
+            "anthropic:mine",
+            "openai:big",
+            "anthropic:small",
+            "anthropic:",
+            "openai:",
+            "scripted:",
+        ]
+        assert "openai:" in text(app, "#models")
+        # A model that is chosen stays when other agents are.
+        await pilot.press("down")
+        assert line.value == settings.model
+        line.value = "anthropic:mine"
+        await pilot.press("tab", "down")
+        await until(pilot, lambda: "single. One model" in screen_text(app))
+        assert line.value == "anthropic:mine"
+        screen = app.screen
+        assert isinstance(screen, StartScreen)
+        await until(pilot, lambda: screen.settings.model == "anthropic:mine")
+        assert screen.settings.agents == "single"
 
 
 async def test_a_service_without_schemas_is_named_and_after_its_run_nothing_is_left_to_do(
@@ -644,7 +751,7 @@ async def test_runs_of_earlier_sessions_are_compared_and_added_up(workspace: Wor
         await pilot.press("down")
         assert "▸  cosqa-plus:scripted" in text(app, "#runs").replace("◆", " ")
         await until(pilot, lambda: "2 of 2 labelled" in text(app, "#now"))
-        assert "No run can be started" in text(app, "#now")
+        assert "asks for one before it starts" in text(app, "#now")
         await until(pilot, lambda: "ruled" in text(app, "#funnel"), "the funnel")
         # What says nothing folds to a line, and leaves its room to the others.
         await until(pilot, lambda: "nothing failed" in text(app, "#folded"))
@@ -680,7 +787,7 @@ async def test_a_stopped_run_goes_on_with_its_own_agents(workspace: Workspace, t
     ).result()
     settings = script(tmp_path, replies())
 
-    def make_plan(_kind: str, name: str) -> Plan:
+    def make_plan(_kind: str, name: str, _model: str) -> Plan:
         return Plan(replace(settings, agents=name or settings.agents), names=("full", "single"))
 
     app = app_of(workspace, annotation=settings, annotation_problem="", make_plan=make_plan)

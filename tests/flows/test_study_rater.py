@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from judging import judged_workspace
 from review_bench import bench, judgments, line_of, painted, press, said, screen_text, text_of
 from settling import settled, until
 from sqlalchemy import select
@@ -126,3 +127,48 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
         assert session is not None
         assert session.finished
         assert len(judgments(workspace)) == len(rows)
+
+
+async def test_a_tall_home_shows_the_guide_of_the_question_that_is_next(tmp_path: Path) -> None:
+    with judged_workspace(tmp_path, 2) as workspace:
+        guide = "Judge what the code does.\n" + "".join(f"\nRule {number}." for number in range(60))
+        version = store_guideline(workspace, "pair", guide)
+        open_study(workspace, guideline=version, consent=CONSENT)
+        app = rater_app(workspace)
+        async with app.run_test(size=(120, 40)) as pilot:
+            # Nothing of it before the rater has agreed.
+            await until(pilot, lambda: isinstance(app.screen, ConsentScreen))
+            await pilot.press("escape")
+            assert "Does the code do" not in screen_text(app)
+            await pilot.press("enter", "enter")
+            await painted(pilot, 1)
+            await pilot.press("q")
+            await until(pilot, lambda: "Does the code do what the query asks?" in screen_text(app))
+            shown = screen_text(app)
+            for words in (
+                f"Guide of rq2 · version {version}",
+                "1  match",
+                "0  no match",
+                "Judge what the code does.",
+                "Rule 10.",
+                "there is more: g in the review shows all of it",
+            ):
+                assert words in shown
+            assert "Rule 59." not in shown
+            # Home has its keys, and no other screen's.
+            assert "Enter continue" in shown
+            await pilot.resize_terminal(80, 24)
+            await settled(app)
+            assert "Does the code do" not in screen_text(app)
+            await pilot.resize_terminal(200, 50)
+            await until(pilot, lambda: "Does the code do" in screen_text(app))
+            # Where nothing is left, nothing is asked.
+            await pilot.press("enter")
+            await painted(pilot, 1)
+            await press(pilot, "1", "0")
+            await until(pilot, lambda: "Study finished" in line_of(app, EndCard))
+            await settled(app)
+            await pilot.press("q")
+            await until(pilot, lambda: "Study finished" in screen_text(app))
+            await settled(app)
+            assert "Does the code do" not in screen_text(app)

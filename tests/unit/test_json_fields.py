@@ -16,6 +16,7 @@ from store.queries.progress import KindProgress
 from store.queries.run_figures import RoleFigures
 from store.queries.run_items import FailureCause, FailureMessage
 from store.studies.design import RaterBalance
+from store.studies.pace import Pace
 from store.studies.plan import PlanPreview, RaterPlan
 
 FEW = Interval(None, None, 0.95, 3, 1000, 0)
@@ -83,7 +84,8 @@ ROLE = RoleFigures(
 )
 CAUSE = FailureCause("rate_limited", 3, 2, (FailureMessage("Too many.", 2), FailureMessage("Later.", 1)))
 BALANCE = RaterBalance("ana", 4, {"blind": 4}, 0, 1, 2)
-PLAN = PlanPreview("all", 4, (RaterPlan(BALANCE, 5, 1, 0.25),), None, 30.0, is_measured=False)
+PACE = Pace("own-test", again=False, seconds=240.0, timed=3, is_measured=False)
+PLAN = PlanPreview("all", 4, (RaterPlan(BALANCE, 5, 1, 0.25),), None, (PACE,), "an item")
 
 
 @pytest.mark.parametrize(
@@ -140,8 +142,15 @@ PLAN = PlanPreview("all", 4, (RaterPlan(BALANCE, 5, 1, 0.25),), None, 30.0, is_m
             {
                 "raters": [{**asdict(BALANCE), "assignments": 5, "sittings": 1, "hours": 0.25}],
                 "shared": None,
-                "question_seconds": 30.0,
-                "is_measured": False,
+                "paces": [
+                    {
+                        "condition": "own-test",
+                        "again": False,
+                        "question_seconds": 240.0,
+                        "timed": 3,
+                        "is_measured": False,
+                    }
+                ],
             },
         ),
     ],

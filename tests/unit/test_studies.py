@@ -279,7 +279,7 @@ def test_commands_make_show_freeze_and_close_a_study(tmp_path, workbench):
     # What is asked of each rater is shown of a draft, too.
     shown = workbench("study", "show", path, "draft")
     assert re.search(r"^ben +R2 +5 +5 +0 +7 +1 +0\.1", shown.out, re.MULTILINE)
-    assert "about 0.1 hours for a rater, at 60 s a question (assumed)" in shown.out
+    assert "about 0.1 hours for a rater, at 60 s an item, no times known yet" in shown.out
     plan = workbench("study", "show", path, "draft", "--json").json()["plan"]
     assert sum(one["assignments"] for one in plan["raters"]) == 7 * 2 + 2 * 3
     # A draft can be deleted, and nothing else.

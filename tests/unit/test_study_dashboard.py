@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from store.record.protocol import StudyProtocol
 from store.record.raters import ensure_rater, question_number, register_kinds
 from store.studies.choosing import ItemChoice, choose_items
 from store.studies.dashboard import dashboard, list_dashboards, look
+from store.studies.dashboard_text import plan_words
 from store.studies.plan import PlanPreview, StudyPlan, preview_plan, save_plan
 from store.studies.studies import close_study, freeze_study, new_study, withdraw
 from store.workspace.duckdb import Workspace
@@ -145,7 +147,10 @@ def test_a_plan_in_numbers_is_what_a_freeze_makes(tmp_path: Path) -> None:
         balance = study.manifest["balance"]
         assert found.shared == (balance["least_shared"], balance["most_shared"])
         assert found.hours == pytest.approx(max(lengths) * 60 / 3600)
-        assert not found.is_measured
+        assert [(one.condition, one.is_measured) for one in found.paces] == [
+            ("blind", False),
+            ("revealed", False),
+        ]
 
 
 def test_the_hours_of_a_plan_rest_on_the_questions_of_its_items(tmp_path: Path) -> None:
@@ -176,8 +181,82 @@ def test_the_hours_of_a_plan_rest_on_the_questions_of_its_items(tmp_path: Path) 
                 # A reason stores its label once more.
                 desk.judge(one.item_id, active_ms=10_000, reason="x")
         found = previewed("completion")
-        assert (found.seconds, found.is_measured) == (20, True)
+        (pace,) = found.paces
+        assert (pace.seconds, pace.is_measured) == (20, True)
         assert found.hours == pytest.approx(2 * 3 * 20 / 3600)
+        assert plan_words(found)[-1].endswith("at 20 s a question, the median of 20 here")
+
+
+def test_the_hours_of_a_plan_rest_on_the_pace_under_each_condition(
+    tmp_path: Path, workbench: Callable[..., Any]
+) -> None:
+    with judged_workspace(tmp_path, 24) as workspace:
+        conditions = ("blind", "revealed tests", "own-test")
+        protocol = StudyProtocol(kind="pair", conditions=conditions, reveal="revealed", seed=5)
+        items = [ChosenItem(number) for number in range(1, 24)]
+        items.append(ChosenItem(24, "training", gold={"pair.match": 1.0}))
+        new_study(workspace, "rq2", protocol, items, ["ana", "ben"])
+        freeze_study(workspace, "rq2")
+        # Under `blind` as many seconds as the number of the item, under `own-test` 100 times as many; in
+        # practice and when all is revealed others, which are no times of the conditions.
+        for name in ("ana", "ben"):
+            for one in assigned(workspace, name):
+                seconds = {"blind": one.item_id, "own-test": 100 * one.item_id}.get(one.mode)
+                if one.phase == "train":
+                    seconds = 9_999
+                if one.phase == "reveal":
+                    seconds = 4
+                if seconds is not None:
+                    give(workspace, name, one, 1.0, milliseconds=1000 * seconds)
+        # One label is given again, with the time of the first in its own, and undone.
+        desk = Desk(workspace, "ana")
+        again = next(
+            one for one in assigned(workspace, "ana") if one.mode == "blind" and one.phase == "label"
+        )
+        give(workspace, "ana", again, 0.0, milliseconds=1000 * 5_000)
+        desk.recorder.undo().result()
+        # Outside a study the screen is the condition: six items without a claim.
+        for item in range(1, 7):
+            desk.judge(item, active_ms=500, phase="review")
+        close_study(workspace, "rq2")
+        plan = StudyPlan("next", ("chi",), ItemChoice("pair"), protocol)
+        with workspace.reading() as connection:
+            found = preview_plan(connection, plan)
+            raw = connection.exec_driver_sql(
+                "SELECT j.item_id, j.rater_id, a.mode, j.phase, j.active_ms FROM judgment j "
+                "LEFT JOIN assignment a ON a.id = j.assignment_id "
+                "WHERE j.value IS NOT NULL AND j.origin NOT IN ('undo', 'redo')"
+            ).fetchall()
+        by_hand = {}
+        for condition, phases in (("blind", ("label",)), ("own-test", ("label",)), ("revealed", ("reveal",))):
+            longest: dict[tuple[int, int, str], float] = {}
+            for item, rater, mode, phase, active in raw:
+                unassigned = condition == "blind" and phase == "review"
+                if unassigned or (mode == condition and phase in phases):
+                    key = item, rater, phase
+                    longest[key] = max(active / 1000, longest.get(key, 0))
+            by_hand[condition] = median(longest.values()), len(longest)
+        blind, tests, own, revealed = found.paces
+        assert (blind.seconds, blind.timed) == by_hand["blind"]
+        assert (revealed.seconds, revealed.timed, revealed.again) == (*by_hand["revealed"], True)
+        assert revealed.seconds == 4
+        # Of own tests there are too few times, and none at all with the tests of the agents.
+        assert by_hand["own-test"][1] == own.timed < 20
+        assert (own.seconds, own.is_measured) == (240, False)
+        assert (tests.seconds, tests.timed, tests.is_measured) == (90, 0, False)
+        seconds = {"blind": blind.seconds, "revealed tests": 90, "own-test": 240}
+        rows = found.raters[0].balance.by_condition
+        expected = sum(seconds[name] * number for name, number in rows.items()) + 24 * 4
+        assert found.hours == pytest.approx(expected / 3600)
+        save_plan(workspace, plan)
+        path = workspace.path
+    shown = workbench("study", "show", path, "next").out
+    assert "  own tests: 4 min an item, 16 of the 20 times needed known yet" in shown
+    assert "  revealed+tests: 90 s an item, no times known yet" in shown
+    assert f"  blind: {blind.seconds:.0f} s an item, the median of {blind.timed} here" in shown
+    assert f"  revealed at the end: 4 s an item, the median of {revealed.timed} here" in shown
+    told = workbench("study", "show", path, "next", "--json").json()["plan"]["paces"]
+    assert [one["question_seconds"] for one in told] == [blind.seconds, 90, 240, 4]
 
 
 def test_the_command_prints_what_the_screen_shows(tmp_path: Path, workbench: Callable[..., Any]) -> None:

@@ -78,10 +78,10 @@ def test_the_folder_of_repositories_on_the_command_line_comes_before_the_configu
     assert (shown.repositories, shown.theme) == (Path("given"), "nord")
 
 
-def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace, monkeypatch):
+def test_without_a_model_a_plan_has_none_and_says_why(workspace, monkeypatch):
     monkeypatch.setenv("WORKBENCH_CONFIG", "mine.toml")
     made = context(workspace, Config())
-    assert made.plan.annotation is None
+    assert made.plan.annotation.model == ""
     assert f"Name one in {Path.cwd() / 'mine.toml'}, under [agents]: model = " in made.plan.problem
     monkeypatch.delenv("WORKBENCH_CONFIG")
     assert str(config_path()) in context(workspace, Config()).plan.problem
@@ -90,6 +90,30 @@ def test_without_a_model_no_run_can_be_started_and_it_says_why(workspace, monkey
     )
     assert (configured.plan.annotation.model, configured.plan.annotation.concurrency) == ("openai:x", 3)
     assert configured.plan.problem == ""
+
+
+def test_a_plan_has_the_agents_and_the_model_that_are_chosen_for_it(workspace):
+    own = {"based_on": "single", "roles": {"annotator": {"model": "anthropic:small"}}}
+    agents = {"model": "openai:x", "configurations": {"mine": own}}
+    config = Config.model_validate({"agents": agents})
+    made = context(workspace, config)
+    assert made.plan.names == config.agents.names_for("pair")
+    assert {"full", "single", "mine"} <= set(made.plan.names)
+    assert made.plan.models == ("openai:x", "anthropic:small")
+    chosen = made.make_plan("pair", "mine", "openai:y").annotation
+    assert (chosen.asked, chosen.agents, chosen.model) == ("mine", "single", "openai:y")
+    assert chosen.model_of("annotator") == "anthropic:small"
+    # In the sample's workspace its replies can be chosen, and they are those of its agents alone.
+    import_sample(workspace)
+    scripted = sample_annotation(Config())
+    assert made.make_plan("pair", "", "").annotation.model == "openai:x"
+    assert made.make_plan("pair", "", scripted.model).annotation == scripted
+    others = made.make_plan("pair", "single", scripted.model)
+    assert (others.annotation.model, others.annotation.agents) == ("", "single")
+    assert "replies are those of the agents full" in others.problem
+    with_demo = context(workspace, config, annotation=scripted)
+    assert with_demo.plan.annotation == scripted
+    assert with_demo.make_plan("pair", "", "openai:y").annotation.model == "openai:y"
 
 
 def test_the_sample_can_be_loaded_and_brings_its_replies(workspace):
