@@ -39,6 +39,8 @@ from store.formatting import pluralize
 from store.policy.scope import Shows
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from textual.command import Provider
 
     from screens.navigator import LoadedText, OpenedReview
@@ -343,6 +345,13 @@ class WorkbenchApp(App[None]):
         if self.context.study is not None:
             self.context.study.take(session)
 
+    def open_jobs(self, run_id: UUID | None = None) -> None:
+        """Show the runs of the agents and other works, with one of them under the cursor."""
+        from screens.jobs.screen import JobsScreen
+
+        if not isinstance(self.screen, JobsScreen) and not self.context.refuses(Shows.WHOLE):
+            self.push_screen(JobsScreen(self.context, self, run_id))
+
     def open_studies(self) -> None:
         """List the studies; a rater of an open study is refused."""
         from screens.studies.list import StudiesScreen
@@ -491,10 +500,7 @@ class WorkbenchApp(App[None]):
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""
-        from screens.jobs.screen import JobsScreen
-
-        if not isinstance(self.screen, JobsScreen) and not self.context.refuses(Shows.WHOLE):
-            self.push_screen(JobsScreen(self.context, self))
+        self.open_jobs()
 
     def action_show_reports(self) -> None:
         """Show the reports."""

@@ -286,7 +286,7 @@ COMMANDS: tuple[Command, ...] = (
         "enter",
         "resume",
         "resume",
-        "Continue where you stopped; open the items of the figure at the cursor.",
+        "Do what the line at the cursor says, at first continue where you stopped; open the items of a figure.",
     ),
     Command("home.queue", "tab", "open_queue", "queue", "Open the list of all items."),
     Command(
@@ -367,11 +367,19 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
     ),
-    Command("sitting.resume", "enter", "resume", "continue", "Continue the sitting, or begin the next one."),
+    Command(
+        "sitting.resume",
+        "enter",
+        "resume",
+        "continue",
+        "Do what the line at the cursor says, at first continue the sitting or begin the next one.",
+    ),
     Command("sitting.queue", "tab", "open_queue", "queue", "List the items of the sitting."),
     Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
     Command("sitting.consent", "c", "show_consent", "consent", "Read the consent text."),
     Command("sitting.sql", "S", "open_sql", "sql", "Query your own work in SQL.", on_line=False),
+    Command("sitting.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
+    Command("sitting.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
     Command(
         "sitting.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
     ),

@@ -27,6 +27,7 @@ from screens.app import WorkbenchApp
 from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
+from screens.jobs.candidates import CandidatesScreen
 from screens.jobs.screen import JobsScreen
 from screens.queue.screen import QueueScreen
 from screens.review.screen import ReviewScreen
@@ -141,11 +142,19 @@ async def test_an_empty_workspace_teaches_the_ways_in_and_takes_a_file(
         assert all(panel.display == (panel.id == "next") for panel in home_of(app).query(Panel))
         # Keys without effect are not named, and say why they have none.
         assert "resume" not in keys(app)
-        for key in ("enter", "tab", "g"):
+        for key in ("tab", "g"):
             await pilot.press(key)
             assert "The workspace is empty. i imports a file." in notices(app)
             app.clear_notifications()
             assert home_of(app)
+
+        # Enter does what the line at the cursor says; the cursor moves between the ways in.
+        assert "Enter import a file" in keys(app)
+        await pilot.press("down")
+        assert "Enter load demo" in keys(app)
+        await pilot.press("up", "enter")
+        assert isinstance(app.screen, ImportScreen)
+        await pilot.press("escape")
 
         # A faulty file imports nothing, and what was typed is kept.
         await pilot.press("i", *"bad.jsonl", "enter")
@@ -200,6 +209,10 @@ async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, 
         assert "2 queries and 0 codes." in about(app)
         assert "f searches the best codes of each query" in about(app)
         assert "find candidate pairs" in steps(app)["f"]
+        await pilot.press("enter")
+        assert isinstance(app.screen, CandidatesScreen)
+        await pilot.press("escape", "down", "enter")
+        assert isinstance(app.screen, ImportScreen)
 
 
 async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(workspace: Workspace) -> None:
@@ -294,6 +307,45 @@ async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> N
         assert "ben and dana differ · 2 of 10" in sentence
 
 
+async def test_enter_does_what_the_line_at_the_cursor_says(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(number, 0.0, "screened") for number in (1, 2)], name="later")
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+
+        async def go_to(key: str) -> None:
+            names = figures(app)
+            by = names.index(key) - names.index(home_of(app).query_one("#next", Panel).cursor)
+            await pilot.press(*["down" if by > 0 else "up"] * abs(by))
+
+        assert "Enter judge" in keys(app)
+        await go_to("disagreements")
+        # Only one line has the key Enter: the one at the cursor.
+        assert "Enter disagreements" in keys(app)
+        assert "Enter" not in said(home_of(app).query_one("#next", Panel))
+        await pilot.press("enter")
+        assert "disagree" in listed(app)[0]
+        await pilot.press("escape")
+        await go_to("queue")
+        await pilot.press("enter")
+        assert len(listed(app)[1]) == 10
+        await pilot.press("escape")
+        # The line of a run shows that run, not the latest.
+        runs = home_of(app).details.runs
+        assert [run.labelled for run in runs] == [2, 8]
+        for run in runs:
+            await go_to(f"run:{run.id}")
+            assert "Enter open" in keys(app)
+            await pilot.press("enter")
+            assert isinstance(app.screen, JobsScreen)
+            assert app.screen.run_shown is not None
+            assert app.screen.run_shown.run.id == run.id
+            await pilot.press("escape")
+        await go_to("resume")
+        await pilot.press("enter")
+        assert isinstance(app.screen, ReviewScreen)
+
+
 async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:
     context = context_of(workspace)
     assert context.rater is not None
@@ -351,7 +403,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     app = app_of(empty, load_sample=load)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        await pilot.press("d")
+        await pilot.press("down", "enter")
         await until(pilot, lambda: "1 of 1 labelled" in about(app))
         assert "d" not in steps(app)
 

@@ -12,6 +12,7 @@ from study_app import CONSENT, assigned, open_study, rater_app
 
 from screens.home.consent import ConsentScreen
 from screens.home.study import StudyHomeScreen
+from screens.queue.screen import QueueScreen
 from screens.review.bars import PlaceLine
 from screens.review.end_card import EndCard
 from screens.review.screen import ReviewScreen
@@ -126,3 +127,28 @@ async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
         assert session is not None
         assert session.finished
         assert len(judgments(workspace)) == len(rows)
+
+
+@pytest.mark.asyncio
+async def test_enter_on_home_does_what_the_line_at_the_cursor_says(tmp_path: Path) -> None:
+    with bench(tmp_path) as workspace:
+        open_study(workspace)
+        open_study(workspace, "rq3")
+        app = rater_app(workspace)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: "Begin sitting 1" in screen_text(app))
+            home = app.screen
+            assert "▸Enter" in screen_text(app)
+            await pilot.press("down")
+            assert "▸Tab" in screen_text(app)
+            assert "Enter queue" in screen_text(app)
+            await pilot.press("enter")
+            assert isinstance(app.screen, QueueScreen)
+            await pilot.press("escape", "down", "enter")
+            assert app.screen is home
+            await until(pilot, lambda: "Study rq3" in screen_text(app))
+            # In the other study the cursor begins at its first line.
+            await until(pilot, lambda: "▸Enter" in screen_text(app))
+            await pilot.press("enter")
+            await painted(pilot, 1)
+            assert line_of(app, PlaceLine).startswith(" rq3 · 1 of ")
