@@ -189,7 +189,7 @@ class Command:
         return scope
 
 
-BEFORE_A_WORKSPACE = ("app.help", "app.quit")
+BEFORE_A_WORKSPACE = ("app.help", "app.quit", "app.cancel", "app.suspend")
 """The commands of every screen that the first run has as well."""
 
 KINDS_WITH_A_KEY = 5
@@ -256,10 +256,28 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "app.quit",
-        "ctrl+q,ctrl+c",
+        "ctrl+q",
         "quit",
         "quit",
-        "Save and quit; in a text field Ctrl+C copies the selection.",
+        "Save and quit.",
+        priority=True,
+    ),
+    Command(
+        "app.cancel",
+        "ctrl+c",
+        "copy_or_cancel",
+        "cancel",
+        "Copy the selection, else cancel the editor or dialog, else quit at the second press.",
+        on_line=False,
+        priority=True,
+    ),
+    Command(
+        "app.suspend",
+        "ctrl+z",
+        "suspend",
+        "suspend",
+        "Go to the shell; its `fg` comes back. In a text field, undo.",
+        on_line=False,
         priority=True,
     ),
     Command("welcome.open", "enter", "open", "open", "Open the line at the cursor."),
@@ -286,7 +304,7 @@ COMMANDS: tuple[Command, ...] = (
         "enter",
         "resume",
         "resume",
-        "Do what the line at the cursor says, at first continue where you stopped; open the items of a figure.",
+        "Do what the line at the cursor says; on a figure, open its items.",
     ),
     Command("home.queue", "tab", "open_queue", "queue", "Open the list of all items."),
     Command(
@@ -372,7 +390,7 @@ COMMANDS: tuple[Command, ...] = (
         "enter",
         "resume",
         "continue",
-        "Do what the line at the cursor says, at first continue the sitting or begin the next one.",
+        "Do what the line at the cursor says: continue the sitting, or begin the next.",
     ),
     Command("sitting.queue", "tab", "open_queue", "queue", "List the items of the sitting."),
     Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),

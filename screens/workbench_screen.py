@@ -65,6 +65,10 @@ class WorkbenchScreen(Screen[None]):
         """
         return first_key(self.context.settings, command if "." in command else f"{self.SCOPE}.{command}")
 
+    def end_what_is_open(self) -> bool:
+        """End a question or a choice on the screen itself; return whether one was open."""
+        return False
+
     # -- commands -------------------------------------------------------------------------------------
 
     @property

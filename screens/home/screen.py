@@ -50,6 +50,9 @@ SAMPLE_NOTE = (
 READ_SECONDS = 1.0
 """Seconds for which changes are collected before the numbers are read again."""
 
+NOTHING = Piece(Content())
+"""In place of a figure that is not there."""
+
 Step = tuple[str, str]
 """A line of what to do next: the id of its command, and the words."""
 
@@ -226,9 +229,8 @@ class HomeScreen(WorkbenchScreen):
     def label_now(self, command: Command) -> str:
         """Name Enter after what is under the cursor."""
         if command.id == "home.resume" and not self._resumes:
-            piece = self._figures().get(self._cursor)
-            is_step = piece is not None and isinstance(piece.opens, str)
-            return command_named(piece.opens).label if is_step else "open"
+            opens = self._figures().get(self._cursor, NOTHING).opens
+            return command_named(opens).label if isinstance(opens, str) else "open"
         if command.id == "home.resume" and self.facts is not None:
             return command.label if self.facts.resume is None or self.facts.resume.begun else "judge"
         return command.label
