@@ -977,6 +977,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "line.close", "escape", "screen.close_line", "close", "Close the line; a comment is kept as a draft."
     ),
+    Command("line.undo", "ctrl+z", "undo", "undo", "Undo what was typed last.", on_line=False),
+    Command("line.redo", "ctrl+y", "redo", "redo", "Type again what was undone.", on_line=False),
     Command("editor.run", "ctrl+s", "run", "run", "Run the test, or save the text.", priority=True),
     Command(
         "editor.leave",

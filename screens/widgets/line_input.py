@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
-from screens.commands import bindings
+from screens.commands import binding, command_named, commands_of
+
+CLOSE = "line.close"
 
 _JOINERS = "\u200c\u200d"
 _UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -35,8 +37,7 @@ class UndoInput(Input):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+z,super+z", "undo", "Undo", show=False),
-        Binding("ctrl+y,super+y,ctrl+shift+z", "redo", "Redo", show=False),
+        binding(command) for command in commands_of("line") if command.id != CLOSE
     ]
 
     _is_edit = False
@@ -95,7 +96,7 @@ class UndoInput(Input):
 class LineInput(UndoInput):
     """An input that takes the whole of what is pasted, and shows no character that acts on the terminal."""
 
-    BINDINGS = bindings("line")
+    BINDINGS: ClassVar[list[BindingType]] = [binding(command_named(CLOSE))]
 
     def validate_value(self, value: str) -> str:
         """Keep what is shown harmless, wherever it comes from."""

@@ -20,6 +20,7 @@ from small_workspace import (
     script,
 )
 from sqlalchemy import func, select
+from textual.selection import SELECT_ALL
 from textual.widgets import Input, Static
 
 from agents.settings import JobSettings
@@ -504,7 +505,9 @@ async def test_a_long_import_shows_how_far_it_is(
         assert "░" not in str(outcome.content)
 
 
-async def test_every_dialog_can_be_quit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_dialog_can_be_quit_and_is_cancelled_by_ctrl_c(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = app_of(workspace, annotation=JobSettings(model="scripted:none"), annotation_problem="")
     quit_by: list[str] = []
     async with app.run_test(size=(100, 30)) as pilot:
@@ -517,8 +520,13 @@ async def test_every_dialog_can_be_quit(workspace: Workspace, monkeypatch: pytes
                     before = app.screen
                     await pilot.press(key)
                     assert key == "slash" or app.screen is not before
-                await pilot.press("ctrl+q", "ctrl+c")
-                assert quit_by == ["ctrl+q", "ctrl+c"], opening
+                dialog, is_line = app.screen, opening.endswith("slash")
+                await pilot.press("ctrl+q")
+                assert quit_by == ["ctrl+q"], opening
+                await pilot.press("ctrl+c")
+                assert quit_by == ["ctrl+q"], opening
+                assert isinstance(app.focused, Input) is False
+                assert (app.screen is dialog) == is_line, opening
                 quit_by.clear()
                 while not isinstance(app.screen, HomeScreen):
                     await pilot.press("escape")
@@ -544,3 +552,81 @@ async def test_ctrl_c_copies_what_is_selected_in_a_field_and_q_quits_at_the_seco
         assert "Press q once more to quit." in notices(app)
         await pilot.press("q")
         assert not app.is_running
+
+
+async def test_ctrl_c_quits_a_screen_at_the_second_press_and_copies_what_the_mouse_selected(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        panel = home_of(app).query_one("#yours", Panel)
+        home_of(app).selections = {panel: SELECT_ALL}
+        await pilot.press("ctrl+c")
+        assert app.clipboard.startswith(" pairs")
+        assert "sent to the terminal's clipboard" in notices(app)[-1]
+        # What was copied is selected no more, and nothing else is open.
+        await pilot.press("ctrl+c")
+        assert app.is_running
+        assert "Press ^c once more to quit." in notices(app)
+        await pilot.press("tab")
+        assert listed(app)
+        await pilot.press("ctrl+c")
+        assert not app.is_running
+
+
+async def test_nothing_is_suspended_midway(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_of(workspace)
+    stops: list[int] = []
+    monkeypatch.setattr("screens.app.why_not_suspended", lambda _: "")
+    monkeypatch.setattr("screens.app.suspend", lambda _: stops.append(1))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.context.tests.running.add(1)
+        await pilot.press("ctrl+z")
+        assert "A test is running" in notices(app)[-1]
+        app.context.tests.running.clear()
+        # A reply of a model is on its way.
+        job = app.context.jobs.start(script(tmp_path, [("q/9", "clear_match", 600.0)]))
+        assert job is not None
+        await until(pilot, lambda: job.state == "running")
+        await pilot.press("ctrl+z")
+        assert "Pause it first (J, p)" in notices(app)[-1]
+        assert stops == []
+        job.pause()
+        await until(pilot, lambda: job.state == "paused")
+        await pilot.press("ctrl+z")
+        assert stops == [1]
+        job.stop(0.0)
+        await until(pilot, lambda: job.state == "stopped")
+
+
+async def test_a_key_that_suspends_undoes_in_a_line_and_says_where_it_cannot(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+z")
+        assert "This terminal has no shell to go to." in notices(app)
+        app.clear_notifications()
+        await pilot.press("tab", "slash", *"two", "space", *"words")
+        line = app.screen.query_one("#find", Input)
+
+        async def after(*keys: str) -> str:
+            await pilot.press(*keys)
+            return line.value
+
+        assert await after("ctrl+z") == "two "
+        assert await after("ctrl+z", "ctrl+z") == ""
+        assert await after("ctrl+y", "ctrl+y") == "two words"
+        assert await after("ctrl+u", "ctrl+z") == "two words"
+        assert await after("backspace", "x", "ctrl+y") == "two wordx"
+        # A text that the app puts there is none to undo.
+        line.value = "another"
+        assert await after("ctrl+z") == "another"
+        assert notices(app) == []
+        # In a dialog, too.
+        await pilot.press("escape", "escape", "i", *"some", "ctrl+z")
+        assert isinstance(app.screen, ImportScreen)
+        assert app.screen.query_one("#path", Input).value == ""

@@ -73,7 +73,11 @@ def test_the_version_is_printed_without_the_command_line_library(option):
 
 def completed(line: str, folder: Path) -> list[str]:
     """What a shell is told of how a command line can go on at its end."""
-    variables = {"_WORKBENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    variables = {
+        "_WORKBENCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "workbench"],
         capture_output=True, check=True, text=True, cwd=folder, env={**os.environ, **variables},

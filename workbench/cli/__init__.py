@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given in (["-V"], ["--version"]):
         from workbench import __version__
 
-        print(f"workbench {__version__}")
+        sys.stdout.write(f"workbench {__version__}\n")
         raise SystemExit(0)
     from workbench.cli.quick_parse import parse_opening
 
