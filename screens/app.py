@@ -19,6 +19,7 @@ from textual.app import App
 from textual.driver import Driver
 from textual.message import Message
 
+from screens.cancelling import ASKED_SECONDS, copy_or_cancel
 from screens.commands import CommandScope, bindings, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
@@ -30,6 +31,7 @@ from screens.jobs.jobs import JobReported, Jobs
 from screens.notices import Notices
 from screens.run_choice import RunChoice
 from screens.session_recorder import KEY_SECONDS, SessionRecorder, UndoResult
+from screens.suspending import leave_to_field, suspend, why_not_suspended
 from screens.test_runner import TestRunner
 from screens.threads import Deliver, in_parts
 from screens.workbench_screen import WorkbenchScreen
@@ -38,6 +40,9 @@ from store.formatting import pluralize
 from store.policy.scope import Shows
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from screens.judging.paint_guard import PaintGuard
     from screens.navigator import LoadedText, OpenedReview
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
@@ -47,9 +52,6 @@ if TYPE_CHECKING:
 
 LEAVE_SECONDS = 10.0
 """How long a lost terminal may hold up the end of the program."""
-
-ASKED_SECONDS = 5.0
-"""How long a second press of the key that asked whether to quit does so: as long as the notice is shown."""
 
 AFTER_SECONDS = 0.5
 """How long after another program had the terminal an interrupt is one that was meant for it."""
@@ -226,10 +228,14 @@ class WorkbenchApp(App[None]):
 
     async def action_quit(self) -> None:
         """Quit; at the second press where work in the background ends with the app."""
-        selected: str = getattr(self.focused, "selected_text", "")
-        if self.context.last_key.name == "ctrl+c" and selected:
-            await self.run_action("focused.copy")
-        elif not self._ended_by_quitting() or self._may_quit(first_key(self.context.settings, "app.quit")):
+        if not self._ended_by_quitting() or self._may_quit(first_key(self.context.settings, "app.quit")):
+            await self._leave()
+
+    async def action_copy_or_cancel(self) -> None:
+        """Copy the selection, else cancel what is open, else quit, at the second press."""
+        if await copy_or_cancel(self, self.context.notices.show):
+            return
+        if self._may_quit(first_key(self.context.settings, "app.cancel")):
             await self._leave()
 
     def _may_quit(self, key: str) -> bool:
@@ -279,6 +285,44 @@ class WorkbenchApp(App[None]):
             if keep is not None:
                 keep()
 
+    # -- suspending -----------------------------------------------------------------------------------
+
+    async def action_suspend(self) -> None:
+        """Stop until the shell's `fg`; in a text field the key is left to that, where it undoes."""
+        leave_to_field(self, self.context.last_key.name)
+        if why := why_not_suspended(self) or self._why_not_stopped():
+            self.context.notices.show("Not suspended", why)
+            return
+        for guard in self._guards():
+            guard.given_away()
+        # What was judged is on disk before the shell has the terminal.
+        await asyncio.to_thread(self.context.workspace.lane.drain, LEAVE_SECONDS)
+        suspend(self)
+
+    def _why_not_stopped(self) -> str:
+        """Return why the process must not stop now, in words: what it waits for would count as timed out."""
+        if self.context.tests.running:
+            return "A test is running, and could count as timed out. Suspend when it has ended."
+        if any(job.state != "paused" for job in self.context.jobs.at_work):
+            jobs, pause = (first_key(self.context.settings, name) for name in ("app.jobs", "jobs.pause"))
+            return (
+                "Work behind the screen would stop midway, and tests and requests time out. "
+                f"Pause it first ({jobs}, {pause}), and let end what is under way."
+            )
+        return ""
+
+    @on(Driver.SignalResume)
+    def _came_back(self) -> None:
+        """Paint everything again, and take no key for an item before that can be seen."""
+        for guard in self._guards():
+            guard.came_back()
+        self.refresh(layout=True)
+
+    def _guards(self) -> list[PaintGuard]:
+        """Return what guards the keys of the screens that judge."""
+        guards = (getattr(screen, "guard", None) for screen in self.screen_stack)
+        return [guard for guard in guards if guard is not None]
+
     # -- results -------------------------------------------------------------------------------------
 
     @on(JobReported)
@@ -324,6 +368,13 @@ class WorkbenchApp(App[None]):
             queue.remove()
         if self.context.study is not None:
             self.context.study.take(session)
+
+    def open_jobs(self, run_id: UUID | None = None) -> None:
+        """Show the runs of the agents and other works, with one of them under the cursor."""
+        from screens.jobs.screen import JobsScreen
+
+        if not isinstance(self.screen, JobsScreen) and not self.context.refuses(Shows.WHOLE):
+            self.push_screen(JobsScreen(self.context, self, run_id))
 
     def open_studies(self) -> None:
         """List the studies; a rater of an open study is refused."""
@@ -495,13 +546,6 @@ class WorkbenchApp(App[None]):
     def action_show_jobs(self) -> None:
         """Show the agents at work."""
         self.open_jobs()
-
-    def open_jobs(self) -> None:
-        """Show the runs of the agents and other works; a rater of an open study is refused."""
-        from screens.jobs.screen import JobsScreen
-
-        if not isinstance(self.screen, JobsScreen) and not self.context.refuses(Shows.WHOLE):
-            self.push_screen(JobsScreen(self.context, self))
 
     def action_show_reports(self) -> None:
         """Show the reports."""

@@ -192,7 +192,7 @@ class Command:
         return scope
 
 
-BEFORE_A_WORKSPACE = ("app.help", "app.quit")
+BEFORE_A_WORKSPACE = ("app.help", "app.quit", "app.cancel", "app.suspend")
 """The commands of every screen that the first run has as well."""
 
 KINDS_WITH_A_KEY = 5
@@ -266,10 +266,28 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "app.quit",
-        "ctrl+q,ctrl+c",
+        "ctrl+q",
         "quit",
         "quit",
-        "Save and quit; in a text field Ctrl+C copies the selection.",
+        "Save and quit.",
+        priority=True,
+    ),
+    Command(
+        "app.cancel",
+        "ctrl+c",
+        "copy_or_cancel",
+        "cancel",
+        "Copy the selection, else cancel the editor or dialog, else quit at the second press.",
+        on_line=False,
+        priority=True,
+    ),
+    Command(
+        "app.suspend",
+        "ctrl+z",
+        "suspend",
+        "suspend",
+        "Go to the shell; its `fg` comes back. In a text field, undo.",
+        on_line=False,
         priority=True,
     ),
     Command("welcome.open", "enter", "open", "open", "Open the line at the cursor."),
@@ -296,7 +314,7 @@ COMMANDS: tuple[Command, ...] = (
         "enter",
         "resume",
         "resume",
-        "Continue where you stopped; open the items of the figure at the cursor.",
+        "Do what the line at the cursor says; on a figure, open its items.",
     ),
     Command("home.queue", "tab", "open_queue", "queue", "Open the list of all items."),
     Command(
@@ -376,11 +394,19 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "home.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
     ),
-    Command("sitting.resume", "enter", "resume", "continue", "Continue the sitting, or begin the next one."),
+    Command(
+        "sitting.resume",
+        "enter",
+        "resume",
+        "continue",
+        "Do what the line at the cursor says: continue the sitting, or begin the next.",
+    ),
     Command("sitting.queue", "tab", "open_queue", "queue", "List the items of the sitting."),
     Command("sitting.other", "o", "open_other", "other study", "Go to your next open study."),
     Command("sitting.consent", "c", "show_consent", "consent", "Read the consent text."),
     Command("sitting.sql", "S", "open_sql", "sql", "Query your own work in SQL."),
+    Command("sitting.up", "up,k", "move(-1)", "line above", "Go to the line above.", on_line=False),
+    Command("sitting.down", "down,j", "move(1)", "line below", "Go to the line below.", on_line=False),
     Command(
         "sitting.leave", "q", "app.ask_to_quit", "quit", "Save and quit, at the second press.", on_line=False
     ),
@@ -960,6 +986,8 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "line.close", "escape", "screen.close_line", "close", "Close the line; a comment is kept as a draft."
     ),
+    Command("line.undo", "ctrl+z", "undo", "undo", "Undo what was typed last.", on_line=False),
+    Command("line.redo", "ctrl+y", "redo", "redo", "Type again what was undone.", on_line=False),
     Command("editor.run", "ctrl+s", "run", "run", "Run the test, or save the text.", priority=True),
     Command(
         "editor.leave",

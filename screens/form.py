@@ -16,6 +16,7 @@ from textual.widgets import Checkbox, Input, Select, Static
 
 from screens.notices import error_line
 from screens.threads import Soon, in_thread
+from screens.widgets.line_input import UndoInput
 from store.errors import WorkbenchError
 
 COUNT_SECONDS = 0.4
@@ -37,7 +38,7 @@ def line(title: str, name: str, placeholder: str = "", *, value: str = "", only:
         only: The choices that it belongs to, apart by blanks; empty for all.
     """
     # The title of a field is named in the errors about it.
-    row = _row(title, Input(value, id=name, name=title, placeholder=placeholder, compact=True))
+    row = _row(title, UndoInput(value, id=name, name=title, placeholder=placeholder, compact=True))
     if only:
         row.add_class(ONLY, *(f"{ONLY}-{one}" for one in only.split()))
     return row

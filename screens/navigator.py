@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from uuid import UUID
 
     from screens.queue.query import QueueQuery
     from store.queries.rows import Ids, QueueFilter, ViewQuery
@@ -87,8 +88,12 @@ class Navigator(Protocol):
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
 
-    def open_jobs(self) -> None:
-        """Show the runs of the agents and other works; a rater of an open study is refused."""
+    def open_jobs(self, run_id: UUID | None = None) -> None:
+        """Show the runs of the agents and other works; nothing to a rater of an open study.
+
+        Args:
+            run_id: The run under the cursor at first; None for the one at work, or the latest.
+        """
 
     def open_studies(self) -> None:
         """List the studies; a rater of an open study is refused."""

@@ -70,6 +70,10 @@ class WorkbenchScreen(Screen[None]):
         """Whether it shows only what was asked for elsewhere, such as the items behind a figure."""
         return False
 
+    def end_what_is_open(self) -> bool:
+        """End a question or a choice on the screen itself; return whether one was open."""
+        return False
+
     # -- commands -------------------------------------------------------------------------------------
 
     @property

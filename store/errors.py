@@ -96,6 +96,10 @@ class WorkspaceLocked(WorkspaceError):
     """Another process holds the workspace file."""
 
 
+class WorkspaceSuspended(WorkspaceLocked):
+    """Another process holds the workspace file, and is stopped, so that it answers nobody."""
+
+
 class WorkspaceTooNew(WorkspaceError):
     """A newer version of the program wrote the workspace file."""
 

@@ -806,7 +806,7 @@ class Reader:
 # -- the typist --------------------------------------------------------------------------------------------------
 
 NEVER = {"ctrl+q", "ctrl+c"}
-"""Keys that are not pressed: they end the app at once."""
+"""Keys that are not pressed: they end the app, the second one when it is pressed twice."""
 TEXTS = ("ok", "7 8 9 9", "7899", "0", "1", "markp1", "so [x] ", "", ADDED, "SELECT 1")
 """What is typed into lines."""
 USUAL = (

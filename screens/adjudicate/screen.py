@@ -684,10 +684,17 @@ class AdjudicateScreen(WorkbenchScreen):
         self.guard.show_no_item()
         self._open(self._studies[(at + 1) % len(self._studies)])
 
-    def _go_back(self) -> None:
-        if self.panes.by_id.end_cursors():
+    def end_what_is_open(self) -> bool:
+        """End the choosing of lines."""
+        ended = self.panes.by_id.end_cursors()
+        if ended:
             self.shared.show_message("")
-        elif self.context.last_key.name == "escape":
+        return ended
+
+    def _go_back(self) -> None:
+        if self.end_what_is_open():
+            return
+        if self.context.last_key.name == "escape":
             # On a slow line an arrow key can begin with a lone Escape, which must not throw anybody out.
             self.shared.show_message(f"Nothing to end here; {self.shared.key('back')} goes back.")
         else:

@@ -13,6 +13,7 @@ from textual.widgets import Input, Static
 
 from screens.commands import bindings
 from screens.help import first_key, hint
+from screens.widgets.line_input import UndoInput
 from screens.widgets.text.sanitize import one_line, visible
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ConsentScreen(ModalScreen["str | None"]):
                 yield Static(Content("\n".join(lines)))
             if self._session.needs_consent:
                 yield Static(Content("Your experience with such code, in a few words (optional):"))
-                yield Input(
+                yield UndoInput(
                     member.experience,
                     id="experience",
                     placeholder="8 years of Python",

@@ -13,6 +13,8 @@ from store.policy.scope import FIRST_PHASES, REVIEW, Scope, Shows
 from store.record.session import load_session, session_key
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from sqlalchemy import Connection
 
     from store.analysis.agreement import PairAgreement
@@ -120,6 +122,7 @@ class RunLine:
         state: Its state, as on the Jobs screen.
     """
 
+    id: UUID
     name: str
     state: str
     labelled: int
@@ -192,6 +195,7 @@ def _runs(connection: Connection) -> dict[str, Any]:
     listed = listed_runs(connection)[:RUNS_SHOWN]
     lines = tuple(
         RunLine(
+            one.run.id,
             one.run.name,
             one.run.state,
             one.labelled,

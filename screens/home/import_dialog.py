@@ -29,6 +29,7 @@ from screens.help import first_key, hint
 from screens.home.import_columns import WRITTEN, ImportColumns, as_it_will_look
 from screens.jobs.job_line import TICK_SECONDS, bar
 from screens.threads import in_thread
+from screens.widgets.line_input import UndoInput
 from screens.widgets.text.sanitize import one_line
 from store.errors import WorkbenchError
 from store.formatting import format_duration, pluralize
@@ -191,10 +192,10 @@ class ImportScreen(ModalScreen["Imported | None"]):
         """Lay out the path, the files that match, what was found in one, and what came of it."""
         with Vertical(classes="modal") as box:
             box.border_title = "Import a file"
-            yield Input(id="path", placeholder="path of a file", suggester=FileSuggester())
+            yield UndoInput(id="path", placeholder="path of a file", suggester=FileSuggester())
             yield Static(id="files")
             yield ImportColumns(id="columns")
-            yield Input(id="written")
+            yield UndoInput(id="written")
             yield Static(id="outcome")
             yield Static(classes="keys")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -26,6 +27,8 @@ from store.kinds.spec import task_kinds
 from store.queries.rows import QueueFilter, label_words
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from screens.home.facts import HomeDetails, RunLine
     from store.analysis.agreement import PairAgreement
     from store.queries.home import LabelTable
@@ -235,8 +238,16 @@ def _label_table(table: LabelTable) -> list[Line]:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
-def runs(details: HomeDetails, facts: HomeFacts, width: int, *, short: bool) -> list[Line]:
-    """Return the latest runs of the agents with their bars, and what they cost."""
+def runs(
+    details: HomeDetails, facts: HomeFacts, width: int, *, short: bool, opens: Callable[[UUID], None]
+) -> list[Line]:
+    """Return the latest runs of the agents with their bars, and what they cost.
+
+    Args:
+        width: Cells of a line.
+        short: Whether one line is wanted.
+        opens: Shows a run on the Jobs screen.
+    """
     if not details.runs:
         return []
     counts = facts.progress
@@ -248,17 +259,17 @@ def runs(details: HomeDetails, facts: HomeFacts, width: int, *, short: bool) -> 
         return [
             [
                 plain(" runs     ", "bold"),
-                *_run(details.runs[0], width - 34 - len(of_all)),
+                *_run(details.runs[0], width - 34 - len(of_all), opens),
                 plain(f"  {' · '.join(spent)}"),
             ]
         ]
-    lines: list[Line] = [_run(run, width) for run in details.runs]
+    lines: list[Line] = [_run(run, width, opens) for run in details.runs]
     drawn = sparkline(details.tokens, len(details.tokens))
     tail = [plain(f"  {drawn}", "$text-accent")] if drawn.strip() and len(drawn) + 30 <= width else []
     return [*lines, [plain(f" {' · '.join(spent)}"), *tail]] if spent else lines
 
 
-def _run(run: RunLine, width: int) -> Line:
+def _run(run: RunLine, width: int, opens: Callable[[UUID], None]) -> Line:
     number = f"{run.labelled:,}/{run.total:,}"
     failed = f" · {run.failed:,} failed" if run.failed else ""
     cells = 10 if width < 50 else 16
@@ -268,7 +279,7 @@ def _run(run: RunLine, width: int) -> Line:
         drawn_bar(run.labelled, run.total, cells),
         f" {number}{failed}",
     )
-    return [_figure(words, f"run:{run.name}", "app.jobs")]
+    return [_figure(words, f"run:{run.id}", partial(opens, run.id))]
 
 
 # -- raters and studies --------------------------------------------------------------------------------

@@ -50,6 +50,9 @@ SAMPLE_NOTE = (
 READ_SECONDS = 1.0
 """Seconds for which changes are collected before the numbers are read again."""
 
+NOTHING = Piece(Content())
+"""In place of a figure that is not there."""
+
 Step = tuple[str, str]
 """A line of what to do next: the id of its command, and the words."""
 
@@ -212,6 +215,11 @@ class HomeScreen(WorkbenchScreen):
         return self.facts is not None and self.empty and any(self.facts.corpus)
 
     @property
+    def _resumes(self) -> bool:
+        """Whether Enter goes on where the rater left off: the cursor is there, or nowhere yet."""
+        return self._cursor in ("", "resume")
+
+    @property
     def _has_work_for_agents(self) -> bool:
         """Whether there may be items of a kind on which agents can work."""
         return self.facts is None or for_agents(self.facts.progress).total > 0
@@ -221,7 +229,7 @@ class HomeScreen(WorkbenchScreen):
         if command.id == "home.annotate":
             possible = self.plan is None or self.plan.annotation is not None
             return self._has_work_for_agents and possible
-        if command.id.removeprefix("home.") in ("resume", "queue", "studies", "sql", "reports", "export"):
+        if command.id.removeprefix("home.") in ("queue", "studies", "sql", "reports", "export"):
             return not self.empty
         if command.id == "home.splits":
             return not self.empty and self.context.scope.may(Shows.OTHERS)
@@ -235,8 +243,9 @@ class HomeScreen(WorkbenchScreen):
 
     def label_now(self, command: Command) -> str:
         """Name Enter after what is under the cursor."""
-        if command.id == "home.resume" and self._cursor not in ("", "resume"):
-            return "open"
+        if command.id == "home.resume" and not self._resumes:
+            opens = self._figures().get(self._cursor, NOTHING).opens
+            return command_named(opens).label if isinstance(opens, str) else "open"
         if command.id == "home.resume" and self.facts is not None:
             return command.label if self.facts.resume is None or self.facts.resume.begun else "judge"
         return command.label
@@ -330,7 +339,8 @@ class HomeScreen(WorkbenchScreen):
     def _runs(self, width: int, short: bool) -> Sequence[Line]:
         if self.facts is None or self.failure is not None:
             return []
-        return panels.runs(self.details, self.facts, width, short=short)
+        opens = self.navigator.open_jobs
+        return panels.runs(self.details, self.facts, width, short=short, opens=opens)
 
     def _raters(self, width: int, short: bool) -> Sequence[Line]:
         if self.failure is not None:
@@ -358,7 +368,9 @@ class HomeScreen(WorkbenchScreen):
         if self._loading_sample:
             return [("home.sample", "…", "Loading the sample.")]
         steps = self._first_steps() if self.empty else self._next_steps()
-        return [(command_id, self.key_of(command_id), words) for command_id, words in steps]
+        # Enter belongs to the line at the cursor, wherever that is.
+        keys = {"home.resume": self.key_of("resume") if self._resumes else ""}
+        return [(name, keys.get(name, self.key_of(name)), words) for name, words in steps]
 
     def _first_steps(self) -> list[Step]:
         path = self.context.workspace.path.name
@@ -460,13 +472,12 @@ class HomeScreen(WorkbenchScreen):
     # -- keys -----------------------------------------------------------------------------------------
 
     def action_resume(self) -> None:
-        """Open what is under the cursor; at first, go on where the rater left off."""
-        # A key that comes before the numbers opens the review too, which handles the lack of items.
-        if self._holds_items():
-            if self._cursor in ("", "resume"):
-                self.navigator.resume()
-            else:
-                self._open(self._cursor)
+        """Do what the line at the cursor says; at first, go on where the rater left off."""
+        if not self._resumes:
+            self._open(self._cursor)
+        elif self._holds_items():
+            # A key that comes before the numbers opens the review too, which handles the lack of items.
+            self.navigator.resume()
 
     def action_open_filtered(self, part: str) -> None:
         """List what is left over: disagreements with the agents, skipped or flagged items."""

@@ -15,8 +15,8 @@ from textual.widgets import Static
 from screens.commands import Command, bindings, command_named
 from screens.home.consent import ConsentScreen, not_agreed
 from screens.home.panel import Line, Panel
-from screens.home.panels import NextLine, following
-from screens.home.screen import READ_SECONDS, TALL
+from screens.home.panels import following
+from screens.home.screen import READ_SECONDS, TALL, Step
 from screens.jobs.job_line import drawn_bar
 from screens.reading import Reading
 from screens.review.end_card import what_is_next
@@ -54,6 +54,7 @@ class StudyHomeScreen(WorkbenchScreen):
         self.place: StudyPlace = context.study
         self.reading = Reading(self, self._read, self._read_done)
         self._was_read = False
+        self._cursor = ""
 
     def compose(self) -> ComposeResult:
         """Lay out the study beside what to do next."""
@@ -126,15 +127,51 @@ class StudyHomeScreen(WorkbenchScreen):
         box = self.query_one("#study", Static)
         box.border_title = Content(f"Study {one_line(self.place.name, 40)}")
         box.update(Content("\n").join(self._about()))
-        self.query_one(Panel).show("resume")
+        verbs = self._verbs
+        if self._cursor not in verbs:
+            self._cursor = verbs[0] if verbs else ""
+        self.query_one(Panel).show(self._cursor)
         self.refresh_bindings()
 
     def _next(self, width: int, short: bool) -> Sequence[Line]:
-        return following(self._steps(), width)
+        # Enter belongs to the line at the cursor, wherever that is.
+        keys = {"sitting.resume": self.key_of("resume") if self._resumes else ""}
+        lines = [(name, keys.get(name, self.key_of(name)), words) for name, words in self._steps()]
+        return following(lines, width)
+
+    # -- the cursor -----------------------------------------------------------------------------------
+
+    @property
+    def _verbs(self) -> list[str]:
+        """The commands of the lines, by their names without the scope."""
+        return [name.partition(".")[2] for name, _ in self._steps()]
+
+    @property
+    def _resumes(self) -> bool:
+        """Whether Enter goes on in the sitting: the cursor is there, or nowhere yet."""
+        return self._cursor in ("", "resume")
+
+    def label_now(self, command: Command) -> str:
+        """Name Enter after the line at the cursor."""
+        at_cursor = command.id == "sitting.resume" and not self._resumes
+        return command_named(f"sitting.{self._cursor}").label if at_cursor else command.label
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor to the next line, or to the one before.
+
+        Args:
+            by: 1 or -1.
+        """
+        verbs = self._verbs
+        if self._cursor in verbs:
+            self._cursor = verbs[max(0, min(verbs.index(self._cursor) + by, len(verbs) - 1))]
+            self._lay_out()
 
     @on(Panel.Chosen)
     async def _line_clicked(self, message: Panel.Chosen) -> None:
-        await self.run_action(command_named(f"sitting.{message.key}").action)
+        self._cursor = message.key
+        self._lay_out()
+        await self.action_resume()
 
     def _about(self) -> list[Content]:
         if self.reading.failure is not None:
@@ -176,31 +213,38 @@ class StudyHomeScreen(WorkbenchScreen):
         begins = session.sitting != self.place.session.sitting or found.left == found.items
         return session.finished or begins
 
-    def _steps(self) -> list[NextLine]:
-        """Return what to do next, as (command, key, words)."""
+    def _steps(self) -> list[Step]:
+        """Return what to do next."""
         found, shown = self.found, self.place.session
         if found is None:
             return []
-        following, steps = found.session, []
+        following, steps = found.session, list[Step]()
         left = pluralize(found.left, "item")
         if self.context.needs_consent:
-            steps.append(("resume", "Read the consent text, and begin."))
+            steps.append(("sitting.resume", "Read the consent text, and begin."))
         elif found.left:
             words = "Begin" if found.left == found.items else "Go on with"
-            steps.append(("resume", f"{words} sitting {shown.sitting}: {left} left."))
+            steps.append(("sitting.resume", f"{words} sitting {shown.sitting}: {left} left."))
         elif not following.finished:
             items = pluralize(following.left, "item")
-            steps.append(("resume", f"Go on with sitting {following.sitting}: {items} left."))
+            steps.append(("sitting.resume", f"Go on with sitting {following.sitting}: {items} left."))
         if not self.context.needs_consent:
-            steps.append(("queue", "List the items of the sitting with your labels."))
+            steps.append(("sitting.queue", "List the items of the sitting with your labels."))
         if self._other is not None:
             other, number = self._other, found.others[self._other]
-            steps.append(("other", f"Go to {one_line(other, 40)}: {pluralize(number, 'item')} left."))
-        return [(f"sitting.{verb}", self.key_of(f"sitting.{verb}"), words) for verb, words in steps]
+            steps.append(("sitting.other", f"Go to {one_line(other, 40)}: {pluralize(number, 'item')} left."))
+        return steps
 
     # -- keys -----------------------------------------------------------------------------------------
 
-    def action_resume(self) -> None:
+    async def action_resume(self) -> None:
+        """Do what the line at the cursor says; at first, go on in the sitting."""
+        if self._resumes:
+            self._go_on()
+        else:
+            await self.run_action(command_named(f"sitting.{self._cursor}").action)
+
+    def _go_on(self) -> None:
         """Go on in the sitting; with the next one where nothing of it is left."""
         if self.context.needs_consent:
             self.action_show_consent()

@@ -10,11 +10,13 @@ import os
 import re
 import selectors
 import signal
+import termios
 import threading
 import time
 from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, cast
@@ -299,8 +301,34 @@ class GuardedDriver(LinuxDriver):
 
         self._asking = AskingTerminal(send)
 
+    def _sigtstp_application(self, *_: object) -> None:
+        """Give the terminal back, and stop with all that the shell has started together with the app.
+
+        What started the app, such as a script, would keep the shell waiting if it went on.
+        """
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        os.killpg(os.getpgrp(), signal.SIGSTOP)
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again; where it was not given back, as before a SIGSTOP, do that first."""
+        # The signal comes with a lost terminal, too, which nobody can take.
+        if self._auto_restart and os.isatty(self.fileno):
+            if not self._must_signal_resume:
+                self.suspend_application_mode()
+                self._must_signal_resume = True
+            self.resume_application_mode()
+
     def start_application_mode(self) -> None:
         """Take the terminal, and ask whether it answers."""
+        if self._must_signal_resume:
+            # What was typed before the app is seen again was meant for the shell.
+            with suppress(termios.error):
+                termios.tcflush(self.fileno, termios.TCIFLUSH)
+            if not self._must_signal_resume:
+                # In the background that stops the process, and the signal to go on has done the rest.
+                return
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.when_written(lambda _: None)
 

@@ -16,6 +16,7 @@ from screens.commands import bindings
 from screens.form import Problem
 from screens.help import hint
 from screens.jobs.job_line import format_amount
+from screens.widgets.line_input import UndoInput
 from store.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class BudgetScreen(ModalScreen["Budget | None"]):
             box.border_title = "The budget is used up"
             yield Static(Content("\n").join(self._lines()), id="spent")
             yield Static(Content(f"New budget of the run: {UNITS[what]}"), id="asked")
-            yield Input(id="limit", placeholder=f"more than {format_amount(what, self._used_up.spent)}")
+            yield UndoInput(id="limit", placeholder=f"more than {format_amount(what, self._used_up.spent)}")
             yield Problem(id="wrong")
             keys = hint(self._settings, ("budget.give", "continue with it"), ("budget.leave", "cancel"))
             yield Static(Content(keys), classes="keys")

@@ -114,6 +114,9 @@ class Boxes(Horizontal):
 class JobsScreen(WorkbenchScreen):
     """Shows runs and other works and steers those at work; reads each part at its own pace, in threads.
 
+    Args:
+        run_id: The run that is under the cursor at first; None for the one at work, or the latest.
+
     Attributes:
         runs: The runs, the one begun last first; None before they are read.
         works: The other works, as they were read.
@@ -133,7 +136,7 @@ class JobsScreen(WorkbenchScreen):
         (36, "-tall"),
     ]
 
-    def __init__(self, context: ScreenContext, navigator: Navigator) -> None:
+    def __init__(self, context: ScreenContext, navigator: Navigator, run_id: UUID | None = None) -> None:
         super().__init__(context, navigator)
         self._log_due = Soon(self, LOG_SECONDS, group="log")
         self._moved = Soon(self, MOVE_SECONDS, group="run")
@@ -144,7 +147,7 @@ class JobsScreen(WorkbenchScreen):
         self._parts_alone: Mapping[str, WorkPart] = {}
         self.failure: Exception | None = None
         # The run or work under the cursor.
-        self._shown_id: UUID | None = None
+        self._shown_id = run_id
         self._marked: UUID | None = None
         self._at_once = False
         # Whether there are items on which agents can work; nobody knows before the runs are read.
@@ -178,7 +181,8 @@ class JobsScreen(WorkbenchScreen):
         self.context.runs.changed.subscribe(self, lambda _: self._lay_out())
         self.context.runs.read()
         jobs = self.context.jobs.at_work or self.context.jobs.started
-        self._shown_id = _id(jobs[-1]) if jobs else None
+        if self._shown_id is None and jobs:
+            self._shown_id = _id(jobs[-1])
         self._lay_out()
         self._read_soon()
 

@@ -49,6 +49,10 @@ class Stopwatch:
         self._away += away if away is not None else pause if pause > self._idle else 0.0
         self._last = moment
 
+    def leave_out(self) -> None:
+        """Take note that the rater was away since the last time."""
+        self.touch(away=time.monotonic() - self._last)
+
     def read(self) -> tuple[int, int]:
         """Return milliseconds on the screen, and those of them in which the rater was active."""
         self.touch()

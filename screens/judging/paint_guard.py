@@ -293,6 +293,22 @@ class PaintGuard:
         if self.on_screen is not None and self.on_screen.settled_at > time.monotonic():
             self.on_screen = replace(self.on_screen, settled_at=NOT_SEEN)
 
+    def given_away(self) -> None:
+        """Take nothing for seen while the shell has the terminal."""
+        self.watch.touch()
+        self._hide()
+
+    def came_back(self) -> None:
+        """Take keys again once the item is on the terminal again; the time between was spent elsewhere."""
+        self.watch.leave_out()
+        self._hide()
+        self.resumed()
+
+    def _hide(self) -> None:
+        self.await_paint("item")
+        if self.on_screen is not None and self.on_screen.settled_at > time.monotonic():
+            self.on_screen = replace(self.on_screen, settled_at=NOT_SEEN)
+
     def resumed(self) -> None:
         """Take keys again once the item is on the terminal again."""
         if self.on_screen is None:

@@ -21,6 +21,7 @@ from screens.help import hint
 from screens.queue.fields import TEXT_WANTED, Field, fields
 from screens.threads import in_thread
 from screens.widgets.cursor_lines import CURSOR
+from screens.widgets.line_input import UndoInput
 from screens.widgets.text.sanitize import one_line
 from store.formatting import pluralize
 from store.queries.rows import QueueFilter
@@ -175,7 +176,7 @@ class FilterScreen(ModalScreen[QueueFilter | None]):
                 yield ChoiceRow(field, getattr(self._wanted, field.name))
             with Horizontal(id="text-line"):
                 yield Static(f"  {'Text':<{TITLE_CELLS + 1}}", id="text-title")
-                yield Input(self._wanted.text, id="text", placeholder=TEXT_WANTED)
+                yield UndoInput(self._wanted.text, id="text", placeholder=TEXT_WANTED)
             yield Static(id="sentence")
             yield Static(
                 Content(

@@ -23,6 +23,7 @@ from screens.queue.fields import order_phrase
 from screens.studies.confirm import ConfirmScreen
 from screens.threads import in_thread
 from screens.widgets.cursor_lines import cursor_lines
+from screens.widgets.line_input import UndoInput
 from screens.widgets.text.sanitize import one_line
 from store.errors import HiddenData, WorkbenchError
 from store.queries.rows import QueueSort, ViewQuery
@@ -92,7 +93,7 @@ class ViewsScreen(ModalScreen[ViewQuery | None]):
             box.border_title = "Saved views"
             yield Static(id="views")
             yield Static(id="about")
-            yield Input(id="name", max_length=LONGEST_NAME)
+            yield UndoInput(id="name", max_length=LONGEST_NAME)
             yield Static(id="keys", classes="keys")
 
     def on_mount(self) -> None:

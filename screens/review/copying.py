@@ -10,13 +10,10 @@ from pathlib import Path
 
 from textual.app import SuspendNotSupported
 
+from screens.clipboard import to_clipboard, to_file
 from screens.dispatch import Handler, Handlers
 from screens.judging.context import JudgingContext
 from screens.review.panes import PaneController
-from store.formatting import pluralize
-
-OSC52_LIMIT = 74_994
-"""Bytes that terminals are known to take in one OSC 52 sequence; longer texts go to a file."""
 
 
 class TextCopier:
@@ -40,36 +37,18 @@ class TextCopier:
         if not text:
             self._shared.show_message("There is nothing to copy in this pane.")
             return
-        data = text.encode("utf-8", "surrogatepass")
-        # A lone surrogate has no UTF-8; only a file can take it over exactly.
-        sendable = len(data) <= OSC52_LIMIT and not any("\ud800" <= letter <= "\udfff" for letter in text)
-        if sendable:
-            self._shared.screen.app.copy_to_clipboard(text)
-            sent = pluralize(len(text), "character")
-            file = self._shared.key("copy_file")
-            self._shared.show_message(
-                f"{sent} sent to the terminal's clipboard (OSC 52) · {file} writes a file"
-            )
+        if sent := to_clipboard(self._shared.screen.app, text):
+            self._shared.show_message(f"{sent} · {self._shared.key('copy_file')} writes a file")
         else:
             self.copy_file()
 
     def copy_file(self) -> None:
         """Write the selection or the pane to a file, and show its path."""
         text = self._panes.pane.copy_text()
-        if not text:
+        if text:
+            self._shared.show_message(to_file(text))
+        else:
             self._shared.show_message("There is nothing to write in this pane.")
-            return
-        with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            errors="surrogatepass",
-            newline="",
-            prefix="workbench-",
-            suffix=".txt",
-            delete=False,
-        ) as file:
-            file.write(text)
-        self._shared.show_message(f"{pluralize(len(text), 'character')} written to {file.name}")
 
     def open_pager(self) -> None:
         """Open the pane's text in the pager of the environment, less without one."""

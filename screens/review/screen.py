@@ -602,6 +602,15 @@ class ReviewScreen(WorkbenchScreen):
             return True
         return False
 
+    def end_what_is_open(self) -> bool:
+        """End what was asked or begun on the item, the question for a reason too."""
+        if self._end_what_is_open():
+            return True
+        if self.judging.reasons.asked is None:
+            return False
+        self.judging.reasons.leave()
+        return True
+
     def action_close_line(self) -> None:
         """Close the line that is written in: a comment stays as a draft, a search ends."""
         self._end_what_is_open()

@@ -340,11 +340,18 @@ class SqlScreen(WorkbenchScreen):
         """Do what Escape does."""
         self.action_back()
 
+    def end_what_is_open(self) -> bool:
+        """Stop the statement that runs."""
+        if self.running is None:
+            return False
+        self.running.stop()
+        return True
+
     def action_back(self) -> None:
         """Stop what runs, close the line for a file, go from the rows to the prompt, or go back."""
-        if self.running is not None:
-            self.running.stop()
-        elif self.query_one("#file").display:
+        if self.end_what_is_open():
+            return
+        if self.query_one("#file").display:
             self._close_file()
             self._say("Nothing was written.")
         elif self.focused is not self._prompt:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
+from textual import on
 from textual.app import App
 from textual.binding import BindingType
+from textual.driver import Driver
 
+from screens.cancelling import ASKED_SECONDS, copy_or_cancel
 from screens.commands import BEFORE_A_WORKSPACE, binding, commands_of, key_map
+from screens.help import first_key
 from screens.keys_screen import KeysScreen
+from screens.suspending import UNDO_KEY, leave_to_field, suspend, why_not_suspended
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.screen import WelcomeScreen
 
@@ -26,6 +32,8 @@ class WelcomeApp(App[Chosen]):
     def __init__(self, first_run: FirstRun) -> None:
         super().__init__()
         self.first_run = first_run
+        # When the user was asked whether to quit.
+        self._asked_to_quit = float("-inf")
 
     def on_mount(self) -> None:
         """Take over the settings, and show the first screen."""
@@ -34,6 +42,30 @@ class WelcomeApp(App[Chosen]):
         if settings.theme in self.available_themes:
             self.theme = settings.theme
         self.push_screen(WelcomeScreen(self.first_run))
+
+    async def action_copy_or_cancel(self) -> None:
+        """Copy the selection, else cancel what is open, else quit, at the second press."""
+        if await copy_or_cancel(self, lambda title, text: self.notify(text, title=title, markup=False)):
+            return
+        now = time.monotonic()
+        if now - self._asked_to_quit <= ASKED_SECONDS:
+            self.exit()
+        self._asked_to_quit = now
+        key = first_key(self.first_run.settings, "app.cancel")
+        self.notify(f"Press {key} once more to quit.", markup=False)
+
+    def action_suspend(self) -> None:
+        """Stop until the shell's `fg`; in a text field the key is left to that, where it undoes."""
+        leave_to_field(self, UNDO_KEY)
+        if why := why_not_suspended(self):
+            self.notify(why, title="Not suspended", markup=False)
+        else:
+            suspend(self)
+
+    @on(Driver.SignalResume)
+    def _came_back(self) -> None:
+        """Paint everything again."""
+        self.refresh(layout=True)
 
     def action_show_keys(self) -> None:
         """List the keys of the first screen."""

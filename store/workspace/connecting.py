@@ -13,7 +13,7 @@ from types import FrameType
 
 import duckdb
 
-from store.errors import WorkbenchError, WorkspaceError, WorkspaceLocked
+from store.errors import WorkbenchError, WorkspaceError, WorkspaceLocked, WorkspaceSuspended
 from store.kinds.spec import task_kinds
 from store.workspace.schema import keep_copy, migrate, migrations, version_of
 
@@ -121,6 +121,13 @@ def refusal(path: Path, error: duckdb.Error) -> WorkspaceError:
     holder = _LOCK_HOLDER.search(str(error))
     if holder:
         holder_of = command_line(int(holder["pid"])) or holder["program"] or "unknown program"
+        if _is_stopped(int(holder["pid"])):
+            return WorkspaceSuspended(
+                "Workspace in use",
+                f"{path} is held by process {holder['pid']} ({holder_of}), which is suspended.",
+                "Continue it with `fg` in its shell: then commands that only read work beside it, and others "
+                "once it has ended.",
+            )
         return WorkspaceLocked(
             "Workspace in use",
             f"{path} is held by process {holder['pid']} ({holder_of}); "
@@ -151,6 +158,15 @@ def command_line(process: int) -> str:
     words = raw.decode("utf-8", errors="replace").rstrip("\0").split("\0")
     line = shlex.join(words) if words != [""] else ""
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
+
+
+def _is_stopped(process: int) -> bool:
+    """Return whether a process was stopped, as by Ctrl+Z; False where that cannot be read."""
+    try:
+        # Its name, in parentheses, may hold anything; the state follows.
+        return Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
 
 
 def _unreadable(path: Path, error: duckdb.Error) -> WorkspaceError:

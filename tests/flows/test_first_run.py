@@ -73,6 +73,26 @@ async def fill_in(pilot: Any, field: str, text: str) -> None:
     await pilot.pause()
 
 
+async def test_ctrl_c_cancels_the_dialog_and_quits_at_the_second_press(in_folder: Path) -> None:
+    app = welcome(in_folder)
+    async with app.run_test(size=(80, 24)) as pilot:
+        first = app.screen
+        await pilot.press("n")
+        assert isinstance(app.screen, DetailsScreen)
+        await pilot.press("x", "ctrl+z")
+        assert app.screen.query_one("#rater", Input).value == "root"
+        await pilot.press("ctrl+c")
+        assert app.screen is first
+        await pilot.press("ctrl+z", "ctrl+c")
+        assert app.is_running
+        told = [each.message for each in app._notifications]
+        assert told == ["This terminal has no shell to go to.", "Press ^c once more to quit."]
+        await pilot.press("ctrl+c")
+        assert not app.is_running
+    assert app.return_value is None
+    assert names_in(in_folder) == []
+
+
 async def test_a_file_becomes_a_workspace_and_its_first_item_is_opened(in_folder: Path) -> None:
     import_of(in_folder, PAIRS, "some.jsonl")
     app = welcome(in_folder)

@@ -21,6 +21,7 @@ from small_workspace import (
     script,
 )
 from sqlalchemy import func, select
+from textual.selection import SELECT_ALL
 from textual.widgets import Input, Static
 
 from agents.settings import JobSettings
@@ -29,6 +30,7 @@ from screens.commands import commands_of
 from screens.home.import_dialog import ImportScreen, matching_files
 from screens.home.panel import Panel
 from screens.home.screen import HomeScreen
+from screens.jobs.candidates import CandidatesScreen
 from screens.jobs.screen import JobsScreen
 from screens.jobs.start import StartScreen
 from screens.queue.screen import QueueScreen
@@ -144,11 +146,19 @@ async def test_an_empty_workspace_teaches_the_ways_in_and_takes_a_file(
         assert all(panel.display == (panel.id == "next") for panel in home_of(app).query(Panel))
         # Keys without effect are not named, and say why they have none.
         assert "resume" not in keys(app)
-        for key in ("enter", "tab", "g"):
+        for key in ("tab", "g"):
             await pilot.press(key)
             assert "The workspace is empty. i imports a file." in notices(app)
             app.clear_notifications()
             assert home_of(app)
+
+        # Enter does what the line at the cursor says; the cursor moves between the ways in.
+        assert "Enter import a file" in keys(app)
+        await pilot.press("down")
+        assert "Enter load demo" in keys(app)
+        await pilot.press("up", "enter")
+        assert isinstance(app.screen, ImportScreen)
+        await pilot.press("escape")
 
         # A faulty file imports nothing, and what was typed is kept.
         await pilot.press("i", *"bad.jsonl", "enter")
@@ -203,6 +213,10 @@ async def test_a_corpus_without_pairs_says_what_to_do_with_it(empty: Workspace, 
         assert "2 queries and 0 codes." in about(app)
         assert "f searches the best codes of each query" in about(app)
         assert "find candidate pairs" in steps(app)["f"]
+        await pilot.press("enter")
+        assert isinstance(app.screen, CandidatesScreen)
+        await pilot.press("escape", "down", "enter")
+        assert isinstance(app.screen, ImportScreen)
 
 
 async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(workspace: Workspace) -> None:
@@ -298,6 +312,45 @@ async def test_every_number_opens_the_items_behind_it(workspace: Workspace) -> N
         assert "ben and dana differ · 2 of 10" in sentence
 
 
+async def test_enter_does_what_the_line_at_the_cursor_says(workspace: Workspace) -> None:
+    labelled_by_agents(workspace, [(number, 0.0, "screened") for number in (1, 2)], name="later")
+    app = app_of(workspace)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ready(pilot)
+
+        async def go_to(key: str) -> None:
+            names = figures(app)
+            by = names.index(key) - names.index(home_of(app).query_one("#next", Panel).cursor)
+            await pilot.press(*["down" if by > 0 else "up"] * abs(by))
+
+        assert "Enter judge" in keys(app)
+        await go_to("disagreements")
+        # Only one line has the key Enter: the one at the cursor.
+        assert "Enter disagreements" in keys(app)
+        assert "Enter" not in said(home_of(app).query_one("#next", Panel))
+        await pilot.press("enter")
+        assert "disagree" in listed(app)[0]
+        await pilot.press("escape")
+        await go_to("queue")
+        await pilot.press("enter")
+        assert len(listed(app)[1]) == 10
+        await pilot.press("escape")
+        # The line of a run shows that run, not the latest.
+        runs = home_of(app).details.runs
+        assert [run.labelled for run in runs] == [2, 8]
+        for run in runs:
+            await go_to(f"run:{run.id}")
+            assert "Enter open" in keys(app)
+            await pilot.press("enter")
+            assert isinstance(app.screen, JobsScreen)
+            assert app.screen.run_shown is not None
+            assert app.screen.run_shown.run.id == run.id
+            await pilot.press("escape")
+        await go_to("resume")
+        await pilot.press("enter")
+        assert isinstance(app.screen, ReviewScreen)
+
+
 async def test_a_kept_session_is_where_one_goes_on(workspace: Workspace) -> None:
     context = context_of(workspace)
     assert context.rater is not None
@@ -355,7 +408,7 @@ async def test_the_demo_is_loaded_and_annotated_behind_the_screen(empty: Workspa
     app = app_of(empty, load_sample=load)
     async with app.run_test(size=(80, 24)) as pilot:
         await ready(pilot)
-        await pilot.press("d")
+        await pilot.press("down", "enter")
         await until(pilot, lambda: "1 of 1 labelled" in about(app))
         assert "d" not in steps(app)
 
@@ -456,7 +509,9 @@ async def test_a_long_import_shows_how_far_it_is(
         assert "░" not in str(outcome.content)
 
 
-async def test_every_dialog_can_be_quit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_dialog_can_be_quit_and_is_cancelled_by_ctrl_c(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = app_of(workspace, annotation=JobSettings(model="scripted:none"), annotation_problem="")
     quit_by: list[str] = []
     async with app.run_test(size=(100, 30)) as pilot:
@@ -469,8 +524,13 @@ async def test_every_dialog_can_be_quit(workspace: Workspace, monkeypatch: pytes
                     before = app.screen
                     await pilot.press(key)
                     assert key == "slash" or app.screen is not before
-                await pilot.press("ctrl+q", "ctrl+c")
-                assert quit_by == ["ctrl+q", "ctrl+c"], opening
+                dialog, is_line = app.screen, opening.endswith("slash")
+                await pilot.press("ctrl+q")
+                assert quit_by == ["ctrl+q"], opening
+                await pilot.press("ctrl+c")
+                assert quit_by == ["ctrl+q"], opening
+                assert isinstance(app.focused, Input) is False
+                assert (app.screen is dialog) == is_line, opening
                 quit_by.clear()
                 while not isinstance(app.screen, HomeScreen):
                     await pilot.press("escape")
@@ -532,3 +592,81 @@ async def test_a_tall_home_shows_the_guide_of_the_question_that_is_next(workspac
         await pilot.resize_terminal(80, 24)
         await settled(app)
         assert "Does the code do" not in screen_text(app)
+
+
+async def test_ctrl_c_quits_a_screen_at_the_second_press_and_copies_what_the_mouse_selected(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        panel = home_of(app).query_one("#yours", Panel)
+        home_of(app).selections = {panel: SELECT_ALL}
+        await pilot.press("ctrl+c")
+        assert app.clipboard.startswith(" pairs")
+        assert "sent to the terminal's clipboard" in notices(app)[-1]
+        # What was copied is selected no more, and nothing else is open.
+        await pilot.press("ctrl+c")
+        assert app.is_running
+        assert "Press ^c once more to quit." in notices(app)
+        await pilot.press("tab")
+        assert listed(app)
+        await pilot.press("ctrl+c")
+        assert not app.is_running
+
+
+async def test_nothing_is_suspended_midway(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = app_of(workspace)
+    stops: list[int] = []
+    monkeypatch.setattr("screens.app.why_not_suspended", lambda _: "")
+    monkeypatch.setattr("screens.app.suspend", lambda _: stops.append(1))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        app.context.tests.running.add(1)
+        await pilot.press("ctrl+z")
+        assert "A test is running" in notices(app)[-1]
+        app.context.tests.running.clear()
+        # A reply of a model is on its way.
+        job = app.context.jobs.start(script(tmp_path, [("q/9", "clear_match", 600.0)]))
+        assert job is not None
+        await until(pilot, lambda: job.state == "running")
+        await pilot.press("ctrl+z")
+        assert "Pause it first (J, p)" in notices(app)[-1]
+        assert stops == []
+        job.pause()
+        await until(pilot, lambda: job.state == "paused")
+        await pilot.press("ctrl+z")
+        assert stops == [1]
+        job.stop(0.0)
+        await until(pilot, lambda: job.state == "stopped")
+
+
+async def test_a_key_that_suspends_undoes_in_a_line_and_says_where_it_cannot(workspace: Workspace) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("ctrl+z")
+        assert "This terminal has no shell to go to." in notices(app)
+        app.clear_notifications()
+        await pilot.press("tab", "slash", *"two", "space", *"words")
+        line = app.screen.query_one("#find", Input)
+
+        async def after(*keys: str) -> str:
+            await pilot.press(*keys)
+            return line.value
+
+        assert await after("ctrl+z") == "two "
+        assert await after("ctrl+z", "ctrl+z") == ""
+        assert await after("ctrl+y", "ctrl+y") == "two words"
+        assert await after("ctrl+u", "ctrl+z") == "two words"
+        assert await after("backspace", "x", "ctrl+y") == "two wordx"
+        # A text that the app puts there is none to undo.
+        line.value = "another"
+        assert await after("ctrl+z") == "another"
+        assert notices(app) == []
+        # In a dialog, too.
+        await pilot.press("escape", "escape", "i", *"some", "ctrl+z")
+        assert isinstance(app.screen, ImportScreen)
+        assert app.screen.query_one("#path", Input).value == ""

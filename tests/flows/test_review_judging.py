@@ -131,7 +131,7 @@ async def test_labels_are_saved_and_an_override_is_asked_why(workspace: Workspac
         await painted(pilot, 4)
         await press(pilot, "enter")
         assert said(app) == "No reason given; o gives one."
-        await press(pilot, "1", "escape")
+        await press(pilot, "1", "ctrl+c")
         assert said(app) == "No reason given; o gives one."
         await press(pilot, "a")
         await painted(pilot, 6)

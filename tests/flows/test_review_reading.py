@@ -29,10 +29,10 @@ from textual.selection import Selection
 from textual.widgets import Input
 
 from screens.app import WorkbenchApp
+from screens.clipboard import OSC52_LIMIT
 from screens.judging.keys import JudgingKeyLine
 from screens.keys_screen import KeysScreen, lines
 from screens.review.bars import CaseTabs, ClaimLine
-from screens.review.copying import OSC52_LIMIT
 from screens.widgets.text.view import TextPane
 from store.workspace.duckdb import Workspace
 

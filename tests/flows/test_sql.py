@@ -105,7 +105,7 @@ async def test_statements_from_the_prompt_to_a_file(tmp_path: Path) -> None:
             with left_alone("sql"):
                 await pilot.press("enter")
                 assert screen.running is not None
-                await pilot.press("escape")
+                await pilot.press("ctrl+c")
             await settled(pilot.app)
             assert "! Stopped" in screen_text(app)
             assert screen.running is None

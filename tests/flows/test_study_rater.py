@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from judging import judged_workspace
 from review_bench import bench, judgments, line_of, painted, press, said, screen_text, text_of
 from settling import settled, until
@@ -13,6 +12,7 @@ from study_app import CONSENT, assigned, open_study, rater_app
 
 from screens.home.consent import ConsentScreen
 from screens.home.study import StudyHomeScreen
+from screens.queue.screen import QueueScreen
 from screens.review.bars import PlaceLine
 from screens.review.end_card import EndCard
 from screens.review.screen import ReviewScreen
@@ -23,7 +23,6 @@ from store.tables.columns import table_of
 from store.tables.record import JudgmentRow
 
 
-@pytest.mark.asyncio
 async def test_the_whole_way_of_a_rater(tmp_path: Path) -> None:
     with bench(tmp_path) as workspace:
         version = store_guideline(workspace, "pair", "Judge what the code does.\n")
@@ -172,3 +171,27 @@ async def test_a_tall_home_shows_the_guide_of_the_question_that_is_next(tmp_path
             await until(pilot, lambda: "Study finished" in screen_text(app))
             await settled(app)
             assert "Does the code do" not in screen_text(app)
+
+
+async def test_enter_on_home_does_what_the_line_at_the_cursor_says(tmp_path: Path) -> None:
+    with bench(tmp_path) as workspace:
+        open_study(workspace)
+        open_study(workspace, "rq3")
+        app = rater_app(workspace)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: "Begin sitting 1" in screen_text(app))
+            home = app.screen
+            assert "▸Enter" in screen_text(app)
+            await pilot.press("down")
+            assert "▸Tab" in screen_text(app)
+            assert "Enter queue" in screen_text(app)
+            await pilot.press("enter")
+            assert isinstance(app.screen, QueueScreen)
+            await pilot.press("escape", "down", "enter")
+            assert app.screen is home
+            await until(pilot, lambda: "Study rq3" in screen_text(app))
+            # In the other study the cursor begins at its first line.
+            await until(pilot, lambda: "▸Enter" in screen_text(app))
+            await pilot.press("enter")
+            await painted(pilot, 1)
+            assert line_of(app, PlaceLine).startswith(" rq3 · 1 of ")

@@ -169,7 +169,7 @@ def test_accept_override_undo_filter_quit_reopen(workspace: Path, open_terminal)
     assert after[3][:3] == ("empty-file/2", None, "undo")
 
 
-@pytest.mark.parametrize("how", ["hang-up", "SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("how", ["hang-up", "SIGTERM", "SIGINT"])
 def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str) -> None:
     claims = verdicts(workspace)
     terminal = open_terminal(workspace)
@@ -182,10 +182,8 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     program = terminal.program
     if how == "hang-up":
         assert terminal.hang_up() == program
-    elif how == "SIGTERM":
-        os.kill(program, signal.SIGTERM)
     else:
-        terminal.press("C-c")
+        os.kill(program, signal.Signals[how])
     wait_until_gone(program)
 
     rows = judgments(workspace)
@@ -201,6 +199,141 @@ def test_a_cut_connection_loses_nothing(workspace: Path, open_terminal, how: str
     again.press("Enter")
     again.wait_for("6 of 123")
     again.press_at_item("m", "half a thought")
+
+
+def test_ctrl_c_cancels_first_and_quits_at_the_second_press(workspace: Path, open_terminal) -> None:
+    terminal = open_terminal(workspace)
+    into_review(terminal)
+    terminal.press_at_item("m", "Comment on ")
+    terminal.type("half a thought")
+    terminal.wait_for("half a thought")
+    terminal.press("C-c")
+    terminal.wait_for("Draft kept")
+    terminal.settle()
+    terminal.press("C-c")
+    terminal.wait_for("once more to quit")
+    terminal.press("C-c")
+    terminal.wait_for("ended with 0")
+
+
+def test_the_app_is_suspended_and_comes_back_to_the_same_screen(workspace: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.touch()
+    terminal = TmuxTerminal(
+        ["bash", "--norc", "--noprofile", "-i"], env={"WORKBENCH_CONFIG": str(config), "PS1": "shell> "}
+    )
+
+    def bring_back() -> None:
+        terminal.type("fg")
+        terminal.press("Enter")
+
+    try:
+        terminal.wait_for("shell>")
+        terminal.type(shlex.join([*WORKBENCH, str(workspace), "--rater", RATER]))
+        terminal.press("Enter")
+        into_review(terminal)
+        terminal.press_at_item("n", "2 of 123")
+        shown = terminal.settle()
+        program = terminal.program
+
+        terminal.press("C-z")
+        away = terminal.wait_for("Stopped")
+        assert "2 of 123" not in away
+        # In the background it stays stopped, and what is typed to the shell judges nothing.
+        terminal.type("bg")
+        terminal.press("Enter")
+        terminal.wait_for(f"{RATER} &\n")
+        terminal.wait_for(lambda _: is_stopped(program))
+        done = subprocess.run(
+            [*WORKBENCH, "items", str(workspace)], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 2
+        assert "suspended" in done.stderr
+        terminal.type("sleep 3; echo slept")
+        terminal.press("Enter")
+        terminal.wait_for(lambda screen: "\nslept" in screen)
+        bring_back()
+        terminal.type("1")
+        terminal.wait_for("2 of 123")
+        terminal.settle()
+        assert shown.splitlines()[:20] == terminal.screen.splitlines()[:20]
+        assert terminal.program == program
+
+        # Keys work: one undoes what is typed, one judges.
+        terminal.press_at_item("m", "Comment on ")
+        terminal.type("half a thought")
+        terminal.wait_for("half a thought")
+        terminal.press("C-z")
+        terminal.wait_for(lambda screen: "half a" in screen and "thought" not in screen)
+        terminal.press("Escape")
+        terminal.wait_for("Draft kept")
+        terminal.press_at_item("1", "3 of 123")
+
+        # A stop that nobody announced leaves a terminal that works, too.
+        os.kill(program, signal.SIGSTOP)
+        terminal.wait_for(lambda _: is_stopped(program))
+        terminal.settle()
+        bring_back()
+        terminal.wait_for("3 of 123")
+        terminal.press_at_item("1", "4 of 123")
+        terminal.press("C-q")
+        wait_until_gone(program)
+    finally:
+        terminal.close()
+    import duckdb
+
+    with duckdb.connect(str(workspace), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT external_id, elapsed_ms, active_ms FROM judgment JOIN item ON item.id = item_id "
+            "JOIN rater ON rater.id = rater_id WHERE rater.name = ? ORDER BY judgment.id",
+            [RATER],
+        ).fetchall()
+    assert [item for item, _, _ in rows] == ["empty-file/2", "empty-file/3"]
+    # The time in the shell is no time of work.
+    assert rows[0][1] - rows[0][2] >= 3000
+
+
+def is_stopped(process: int) -> bool:
+    """Whether a process waits for a signal to go on."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def test_a_suspended_app_ends_with_its_terminal(workspace: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.touch()
+    terminal = TmuxTerminal(
+        ["bash", "--norc", "--noprofile", "-i"], env={"WORKBENCH_CONFIG": str(config), "PS1": "shell> "}
+    )
+    try:
+        terminal.wait_for("shell>")
+        terminal.type(shlex.join([*WORKBENCH, str(workspace), "--rater", RATER]))
+        terminal.press("Enter")
+        into_review(terminal)
+        terminal.press_at_item("1", "2 of 123")
+        program = terminal.program
+        terminal.press("C-z")
+        terminal.wait_for("Stopped")
+        assert [row[0] for row in judgments_in_journal(workspace)] == ["empty-file/1"]
+    finally:
+        terminal.close()
+    wait_until_gone(program)
+    assert [row[0] for row in judgments(workspace)] == ["empty-file/1"]
+
+
+def judgments_in_journal(path: Path) -> list[tuple[str]]:
+    """The items of the records in the journal, which can be read while the app is stopped."""
+    lines = Path(f"{path}.journal.jsonl").read_text().splitlines()
+    return [(json.loads(line)["item"],) for line in lines]
+
+
+def test_a_terminal_without_a_shell_is_not_given_away(workspace: Path, open_terminal) -> None:
+    terminal = open_terminal(workspace)
+    terminal.wait_for("dana")
+    terminal.settle()
+    terminal.press("C-z")
+    terminal.wait_for("No shell with job control")
+    terminal.press("C-q")
+    terminal.wait_for("ended with 0")
 
 
 def test_the_terminal_is_restored(workspace: Path, open_terminal) -> None:

@@ -1,9 +1,13 @@
 """The command line as a whole: what opens what, how errors look, how little is imported."""
 
 import json
+import os
+import shlex
+import shutil
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 import typer
@@ -36,7 +40,7 @@ def test_importing_the_command_line_imports_nothing_heavy():
     assert not loaded & set(HEAVY)
 
 
-@pytest.mark.parametrize("command", [(), ("--version",), ("items", "--help"), ("--help",)])
+@pytest.mark.parametrize("command", [(), ("--version",), ("-V",), ("items", "--help"), ("--help",)])
 def test_help_and_version_import_nothing_heavy(command):
     code = (
         "import sys, atexit\n"
@@ -54,6 +58,95 @@ def test_it_runs_as_a_module():
         [sys.executable, "-m", "workbench", "--version"], capture_output=True, check=True, text=True
     )
     assert done.stdout.startswith("workbench 0.")
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_printed_without_the_command_line_library(option):
+    code = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: sys.stderr.write('SLOW' if 'typer' in sys.modules else 'QUICK'))\n"
+        f"from workbench.cli import main\nmain([{option!r}])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert (done.stdout.split()[0], done.stderr) == ("workbench", "QUICK")
+
+
+def completed(line: str, folder: Path) -> list[str]:
+    """What a shell is told of how a command line can go on at its end."""
+    variables = {
+        "_WORKBENCH_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(line.count(" ")),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench"],
+        capture_output=True, check=True, text=True, cwd=folder, env={**os.environ, **variables},
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_a_shell_completes_commands_options_and_files(tmp_path):
+    for name in ("study.duckdb", "stuff.csv", "other.csv", "st of blanks.csv"):
+        (tmp_path / name).touch()
+    assert sorted(completed("workbench ", tmp_path)) == sorted([*KNOWN, "study.duckdb"])
+    # What can be a command or a workspace is completed to both.
+    assert completed("workbench st", tmp_path) == ["study", "study.duckdb", "stuff.csv"]
+    # Where only a file can come, the shell completes that by itself.
+    for line in ("workbench oth", "workbench items st", "workbench import study.duckdb st"):
+        assert completed(line, tmp_path) == []
+    assert {"--version", "--rater", "--install-completion"} <= {*completed("workbench --", tmp_path)}
+    assert completed("workbench items study.duckdb --st", tmp_path) == ["--status", "--stratify", "--study"]
+    assert "skipped" in completed("workbench items study.duckdb --status ", tmp_path)
+    assert "freeze" in completed("workbench study ", tmp_path)
+    # The workspace in place of a command takes the options of opening it, and nothing else.
+    assert completed("workbench study.duckdb --st", tmp_path) == ["--start", "--study"]
+    assert completed("workbench study.duckdb x", tmp_path) == []
+    # Nothing was opened or made.
+    assert len(list(tmp_path.iterdir())) == 4
+    assert (tmp_path / "study.duckdb").stat().st_size == 0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_completion_is_installed_for_the_shell_that_asks(tmp_path):
+    (tmp_path / "study.duckdb").touch()
+    program = tmp_path / "workbench"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m workbench "$@"\n')
+    program.chmod(0o700)
+    script = (
+        "./workbench --install-completion\n"
+        ". ~/.bashrc\n"
+        "COMP_WORDS=(workbench stu) COMP_CWORD=1\n"
+        "_workbench_completion ./workbench\n"
+        'echo "${COMPREPLY[@]}"\n'
+        "complete -p workbench\n"
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        capture_output=True, check=True, text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)},
+    )  # fmt: skip
+    told = done.stdout.splitlines()
+    assert told[0].startswith("bash completion installed in ")
+    assert told[-2:] == ["study study.duckdb", "complete -o default -F _workbench_completion workbench"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_is_written_for_other_shells(shell, tmp_path):
+    variables = {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", "--install-completion", shell],
+        capture_output=True, check=True, text=True, cwd=tmp_path, env={**os.environ, **variables},
+    )  # fmt: skip
+    written = Path(done.stdout.splitlines()[0].rpartition(" in ")[2]).read_text(encoding="utf-8")
+    assert f"_WORKBENCH_COMPLETE=complete_{shell}" in written
+    asked = {"_WORKBENCH_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "workbench stu"}
+    asked["_TYPER_COMPLETE_FISH_ACTION"] = "get-args"
+    told = subprocess.run(
+        [sys.executable, "-m", "workbench"],
+        capture_output=True, check=True, text=True, cwd=tmp_path, env={**os.environ, **asked},
+    )  # fmt: skip
+    assert "study" in told.stdout
+    assert "Make and run studies of several experts." in told.stdout
 
 
 def test_every_command_is_known_to_the_one_that_suggests_them():

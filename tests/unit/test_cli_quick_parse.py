@@ -29,6 +29,7 @@ PLAIN = [
 OTHER = [
     ["--help"],
     ["--version"],
+    ["-V"],
     ["study.duckdb", "--start", "nowhere"],
     ["study.duckdb", "other.duckdb"],
     ["study.duckdb", "--rater"],

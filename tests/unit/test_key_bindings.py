@@ -120,7 +120,9 @@ def test_a_filter_lists_what_contains_it_with_its_title() -> None:
     found = lines(section.matching("wrap") for section in sections("review", ScreenSettings()))
     assert found == ["Panes", " W            Wrap long lines, or do not."]
     copying = lines(section.matching("COPY") for section in sections("review", ScreenSettings()))
-    assert copying == ["Item", " y            Copy the selection, or the whole pane."]
+    assert copying[:2] == ["Item", " y            Copy the selection, or the whole pane."]
+    assert copying[3:] == ["Everywhere", copying[4]]
+    assert copying[4].startswith(" ^c           Copy the selection, else cancel")
 
 
 def test_groups_of_keys_stay_whole_in_columns_of_about_the_same_height() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+
+COMPLETING = "_WORKBENCH_COMPLETE"
+"""The variable that is set where a shell asks how a command line can go on."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -22,9 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             sys.stderr.write("workbench: an argument is not UTF-8; nothing was done.\n")
         raise SystemExit(2)
+    if given in (["-V"], ["--version"]):
+        from workbench import __version__
+
+        sys.stdout.write(f"workbench {__version__}\n")
+        raise SystemExit(0)
     from workbench.cli.quick_parse import parse_opening
 
-    opening = parse_opening(given)
+    # A shell that completes a command line gives it in the environment, and no arguments.
+    opening = None if COMPLETING in os.environ else parse_opening(given)
     if opening is not None:
         from workbench.exit_codes import ended
         from workbench.start import open_app

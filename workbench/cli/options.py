@@ -206,13 +206,15 @@ def reading_session(
         HiddenData: The one who asks may not see what the command needs.
         WorkspaceError: There is no such workspace, or it is open elsewhere and nobody answers.
     """
-    from store.errors import HiddenData, WorkspaceLocked
+    from store.errors import HiddenData, WorkspaceLocked, WorkspaceSuspended
     from store.workspace.duckdb import Workspace
 
     opened: OpenWorkspace
     decided = ""
     try:
         opened = Workspace.open(workspace)
+    except WorkspaceSuspended:
+        raise
     except WorkspaceLocked as locked:
         from store.workspace.remote import RemoteWorkspace
 

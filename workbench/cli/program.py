@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import glob
 import itertools
+import shlex
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +47,7 @@ from workbench.cli.options import CommandWithOldNames, ConfigFile, RaterName, re
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
 OPEN = "open"
+WORKSPACE = ".duckdb"
 
 UsageError: Any = typer.BadParameter.__base__
 """The error of wrong arguments; Typer exports only the class below it."""
@@ -64,7 +68,7 @@ class WorkspaceOrCommand(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments call, with what is left of them."""
         if self.get_command(ctx, args[0]) is None:
-            if len(args) > 1 and not args[1].startswith("-"):
+            if len(args) > 1 and not args[1].startswith("-") and not ctx.resilient_parsing:
                 # A workspace to open comes alone, so this was meant to be a command.
                 ctx.fail(_no_command(args))
             args = [OPEN, *args]
@@ -85,6 +89,20 @@ class WorkspaceOrCommand(TyperGroup):
             raise SystemExit(error.exit_code) from error
         raise SystemExit(ended if isinstance(ended, int) else 0)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands that go on from what is typed, and files as a workspace has the same place.
+
+        Where no command does, the shell completes files by itself.
+        """
+        found = super().shell_complete(ctx, incomplete)
+        if not found or incomplete.startswith("-"):
+            return found
+        # With nothing typed only workspaces: other files would hide the commands.
+        paths = sorted(Path().glob(f"{glob.escape(incomplete)}*" if incomplete else f"*{WORKSPACE}"))
+        # Shells quote names differently; those that need it are completed where no command is in the way.
+        names = [f"{path}/" if path.is_dir() else str(path) for path in paths]
+        return [*found, *(type(found[0])(name) for name in names if shlex.quote(name) == name)]
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Show in the usage line that a workspace can replace a command."""
         return ["[OPTIONS]", "[WORKSPACE | COMMAND ...]"]
@@ -101,7 +119,6 @@ program = typer.Typer(
     name="workbench",
     cls=WorkspaceOrCommand,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -128,7 +145,7 @@ def root(
     rater: RaterName = None,
     config: ConfigFile = None,
     _version_wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Check what automated agents decided about code, in the terminal.
