@@ -20,6 +20,7 @@ from screens.queue.query import QueueQuery
 from screens.review.next_item import resumed_item
 from screens.widgets.text.sanitize import one_line
 from screens.widgets.text.view import TextPane
+from store.errors import UnknownName
 
 if TYPE_CHECKING:
     from screens.context import ScreenContext
@@ -46,12 +47,16 @@ class NextGuide:
 
 
 def read_next_guide(context: ScreenContext) -> NextGuide | None:
-    """Read the guide of the question that is next, in a thread; None where nothing is left to judge."""
+    """Read the guide of the question that is next, in a thread; None where nothing can be judged."""
     scope, session = context.scope, context.session.kept
     number = resumed_item(context.workspace, scope, session, QueueQuery.of(session.get("queue"), scope))
     if number is None:
         return None
-    view = ItemReader(context.workspace, scope).read(number)
+    try:
+        view = ItemReader(context.workspace, scope).read(number)
+    except UnknownName:
+        # Nothing that is installed shows the item, which is said where it is opened.
+        return None
     open_questions = (at for at, one in enumerate(view.questions) if one.target not in view.own.labels)
     place = next(open_questions, None)
     pane = next((pane for pane in view.case if pane.id == GUIDELINE), None)
