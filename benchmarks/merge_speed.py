@@ -68,7 +68,8 @@ def main() -> None:
         for load in ("idle", "merging"):
             copy = folder / f"{load}.duckdb"
             shutil.copy(path, copy)
-            seconds = key_seconds(copy, given.keys, load, folder, bare=False)
+            here = Path(__file__).parent.parent
+            seconds = key_seconds(copy, given.keys, load, folder, bare=False, checkout=here)
             p95[load] = statistics.quantiles(seconds, n=20)[18]
             print(
                 f"key to next item painted, {load:<8}  median {statistics.median(seconds) * 1000:6.1f} ms  "

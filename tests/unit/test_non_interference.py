@@ -571,6 +571,7 @@ QUERIES = {
     ),
     "notes_for": lambda w, c, s, ids: sent_back.notes_for(c, s),
     "progress": lambda w, c, s, ids: progress.progress(c, s).to_dict(),
+    "today_and_left": lambda w, c, s, ids: progress.today_and_left(c, s),
     "open_among": lambda w, c, s, ids: progress.open_among(c, s, ids),
     "sitting_statuses": lambda w, c, s, ids: [tuple(row) for row in progress.sitting_statuses(c, s)],
     "skipped_in_order": lambda w, c, s, ids: progress.skipped_in_order(c, s),
