@@ -282,7 +282,7 @@ async def test_where_agents_wrote_no_test_an_expert_writes_one(workspace: Worksp
         assert began.startswith("from candidate import is_blank_file\n")
         await pilot.press("ctrl+s")
         assert editor(app).message.startswith("This is only a skeleton")
-        await pilot.press("escape")
+        await pilot.press("ctrl+c")
         await painted(pilot)
         assert said(app) == "No test was started."
         # An expert's own test is run, and kept beside the agents' none.
