@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.screen import Screen
@@ -75,6 +75,11 @@ class WorkbenchScreen(Screen[None]):
         return False
 
     # -- commands -------------------------------------------------------------------------------------
+
+    def once_ready(self, callback: Callable[[], object]) -> None:
+        """Call back once a command can be run: when it is laid out, and knows what it shows."""
+        # In the order of its messages, behind those that lay it out.
+        self.call_later(callback)
 
     @property
     def command_state(self) -> CommandState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -57,15 +58,6 @@ QUEUE = Place(
     ("home.queue", "sitting.queue"),
     "items",
 )
-JOBS = Place(
-    "jobs",
-    "The runs of the agents and other works: progress, failures, pause, stop.",
-    ("jobs",),
-    lambda to: to.open_jobs(),
-    ("app.jobs",),
-    "runs works",
-)
-
 PLACES: tuple[Place, ...] = (
     HOME,
     QUEUE,
@@ -85,7 +77,14 @@ PLACES: tuple[Place, ...] = (
         ("home.adjudicate",),
         "adjudicate disputes rulings",
     ),
-    JOBS,
+    Place(
+        "jobs",
+        "The runs of the agents and other works: progress, failures, pause, stop.",
+        ("jobs",),
+        lambda to: to.open_jobs(),
+        ("app.jobs",),
+        "runs works",
+    ),
     Place(
         "reports",
         "Agreement, confusion, accuracy, labels, time, ratings.",
@@ -165,11 +164,10 @@ ELSEWHERE: tuple[tuple[Place, tuple[str, ...]], ...] = (
     (
         QUEUE,
         (
-            *("queue.filter", "queue.find", "queue.sort", "queue.columns", "queue.group", "queue.run"),
-            *("queue.views", "queue.save_view", "queue.clear"),
+            *("queue.filter", "queue.find", "queue.sort", "queue.columns", "queue.run"),
+            *("queue.views", "queue.save_view"),
         ),
     ),
-    (JOBS, ("jobs.works",)),
 )
 """The actions of a screen that are of use from elsewhere: the screen is opened for them."""
 
@@ -177,7 +175,7 @@ NEEDS: dict[str, Shows] = {
     **dict.fromkeys(
         (
             *("app.jobs", "app.reports", "home.annotate", "home.candidates", "home.export", "home.search"),
-            *("home.studies", "home.reports", "home.sample", "home.import", "jobs.works", "queue.export"),
+            *("home.studies", "home.reports", "home.sample", "home.import", "queue.export"),
             *("review.code_search", "studies.new", "studies.compare"),
         ),
         Shows.WHOLE,
@@ -238,8 +236,8 @@ async def close_dialogs(app: App[Any]) -> bool:
     while app.screen.is_modal:
         dialog = app.screen
         leave = [command for command in commands_of(*scopes_of(dialog)) if _leaves(command)]
-        # The first time closes what is open in it.
-        for _ in range(2):
+        # The first times close what is open in it.
+        for _ in range(3):
             if app.screen is dialog and leave:
                 await app.run_action(leave[0].action, dialog)
         if not leave:
@@ -272,6 +270,5 @@ async def go_to(app: App[Any], navigator: Navigator, place: Place) -> bool:
 
 async def do_elsewhere(app: App[Any], navigator: Navigator, place: Place, command: Command) -> None:
     """Show a place, and do there what one of its commands does."""
-    if await go_to(app, navigator, place):
-        # In the order of its messages, behind those that lay it out.
-        app.screen.call_later(app.run_action, command.action, app.screen)
+    if await go_to(app, navigator, place) and isinstance(app.screen, WorkbenchScreen):
+        app.screen.once_ready(partial(app.run_action, command.action, app.screen))

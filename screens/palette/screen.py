@@ -58,8 +58,8 @@ MOST_ITEMS, MOST_GROUPS = 20, 10
 """How many items, and queries or prompts of a kind, are listed at most."""
 LISTED = 60
 """How many entries are listed at most where something is typed."""
-LABEL_CELLS, MIN_CELLS = 20, 40
-"""Cells of a label, and of a line at least."""
+LABEL_CELLS, ID_CELLS, MIN_CELLS = 20, 36, 50
+"""Cells of a label, which a long id may exceed by some; those of a line at least."""
 
 _END = ("quit", "app.quit", "app.ask_to_quit")
 """The actions that end the app; it is listed once."""
@@ -253,7 +253,7 @@ class Palette(ModalScreen[None]):
             *(
                 Entry(
                     report.name.replace("_", " "),
-                    f"{report.title}. {report.about}",
+                    f"{report.title}: {report.about}",
                     partial(self._open_report, report.name),
                     "report",
                 )
@@ -411,9 +411,9 @@ class Palette(ModalScreen[None]):
 
 def _line(entry: Entry, width: int) -> Content:
     """Return an entry as a line: what it is called, what it does, and its key at the end."""
-    key, label = one_line(entry.key, 24), one_line(entry.label, LABEL_CELLS)
+    key, label = one_line(entry.key, 24), one_line(entry.label, min(ID_CELLS, width // 2))
     label += " " * (LABEL_CELLS - cell_len(label))
-    room = width - LABEL_CELLS - cell_len(key) - 4
+    room = max(0, width - cell_len(label) - cell_len(key) - 4)
     about = one_line(entry.about, room)
     about += " " * (room - cell_len(about))
     return Content.assemble((label, "bold"), "  ", (about, "$foreground-muted"), "  ", (key, "$text-accent"))

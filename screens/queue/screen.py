@@ -38,7 +38,7 @@ from store.policy.scope import Shows
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from screens.context import ScreenContext
     from screens.items.reader import ItemReader
@@ -106,6 +106,7 @@ class QueueScreen(WorkbenchScreen):
         self._progress_soon = Soon(self, PROGRESS_SECONDS, group="progress")
         self._preview_soon = Soon(self, PREVIEW_SECONDS, group="preview")
         self._typed_ahead: list[events.Key] = []
+        self._once_ready: Callable[[], object] | None = None
 
     # -- layout ---------------------------------------------------------------------------------------
 
@@ -191,6 +192,13 @@ class QueueScreen(WorkbenchScreen):
         else:
             self._view_first = query
 
+    def once_ready(self, callback: Callable[[], object]) -> None:
+        """Call back once it is known what is listed."""
+        if self._generation:
+            super().once_ready(callback)
+        else:
+            self._once_ready = callback
+
     def _take_up(self) -> None:
         """Show the queue of the session before; all items at once where a start has read the first ones."""
         if self._view_first is not None:
@@ -247,6 +255,9 @@ class QueueScreen(WorkbenchScreen):
         self._to_open = None
         self._new = 0
         self._lay_out()
+        if self._once_ready is not None:
+            self.call_later(self._once_ready)
+            self._once_ready = None
 
     def _read_order(
         self, generation: int, query: QueueQuery, *, begun: bool = False, to_unjudged: bool = False

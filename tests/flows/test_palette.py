@@ -17,13 +17,16 @@ from textual.widgets import Input, OptionList
 from agents.settings import JobSettings
 from screens.app import WorkbenchApp
 from screens.commands import WHERE
+from screens.home.consent import ConsentScreen
 from screens.home.import_dialog import ImportScreen
 from screens.home.screen import HomeScreen
+from screens.home.study import StudyHomeScreen
 from screens.jobs.screen import JobsScreen
 from screens.palette.entry import Entry, ranked
 from screens.palette.places import PLACES
 from screens.palette.screen import Palette
 from screens.queue.filter import FilterScreen
+from screens.queue.query import QueueQuery
 from screens.queue.screen import QueueScreen
 from screens.reports.screen import ReportsScreen
 from screens.review.screen import ReviewScreen
@@ -31,8 +34,10 @@ from screens.searching.screen import SearchScreen
 from screens.splits.new import NewSplitScreen
 from screens.studies.list import StudiesScreen
 from screens.studies.new import NewStudyScreen
+from store.first_look import QUEUE_SESSION
 from store.queries import finding
 from store.queries.rows import QueueFilter, QueueSort, ViewQuery
+from store.record.session import save_session
 from store.saved_views import save_view
 from store.workspace.duckdb import Workspace
 
@@ -196,6 +201,23 @@ async def test_a_saved_view_is_listed_in_the_queue(workspace: Workspace, before:
         assert queue.items.count == 10
 
 
+async def test_an_action_of_the_queue_sees_what_the_queue_of_the_session_before_listed(
+    workspace: Workspace,
+) -> None:
+    app = full_app(workspace)
+    rater = app.context.scope.rater_id
+    kept = QueueQuery(QueueFilter(text="read"), QueueSort("title")).kept
+    save_session(workspace, rater, QUEUE_SESSION, kept)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(app)
+        dialog = await go(pilot, "filter")
+        assert isinstance(dialog, FilterScreen)
+        assert dialog.query_one("#text", Input).value == "read"
+        await pilot.press("enter")
+        assert isinstance(app.screen, QueueScreen)
+        assert app.screen.items.count == 10
+
+
 async def test_queries_and_items_are_found_by_words_and_by_id(workspace: Workspace) -> None:
     app = full_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
@@ -293,6 +315,10 @@ async def test_a_rater_of_a_study_finds_only_their_own_items_and_screens(tmp_pat
             assert {"home", "queue", "review", "sql"} <= labels
             assert not {*hidden, "run", "disagreements", "import a file"} & labels
             assert isinstance(await go(pilot, "queue"), QueueScreen)
+            # The text is read again; q closes it where nothing is written.
+            assert isinstance(await go(pilot, "consent"), ConsentScreen)
+            await pilot.press("q")
+            assert isinstance(app.screen, StudyHomeScreen)
 
 
 async def test_the_palette_over_a_review_goes_to_another_item_and_back(workspace: Workspace) -> None:
