@@ -213,7 +213,6 @@ def test_loading(
     snap_compare: Snap, workspace: Workspace, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def not_yet(pilot: Pilot[Any]) -> None:
-        app = pilot.app
         await settled(pilot.app)
         await pilot.press("1")
         await pilot.pause()
