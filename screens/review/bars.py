@@ -186,7 +186,7 @@ class ClaimLine(Static):
         if above:
             parts.insert(0, (f"{one_line(above, width)}\n", "bold $foreground"))
         if rows > 1 and not several and item.outcomes:
-            tests = outcomes(item.outcomes, width - 2)
+            tests = outcomes(item.outcomes, width - 2, above=line)
             room = width - tests.cell_length - 3
             below = one_line(below, room) if room > 12 else ""
             parts += ["\n ", tests, (f"  {below}" if below else "", style)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import starmap
 
@@ -13,21 +14,25 @@ from screens.widgets.text.paint import STYLES
 from store.outcome_counts import OutcomeCounts
 from store.queries.executions import OutcomeView
 
+_BETWEEN = re.compile(" · |  +")
+
 CELLS = 40
 """Signs that are shown; of more tests the rest is counted."""
 
 
-def outcomes(tests: Sequence[OutcomeView], width: int) -> Content:
+def outcomes(tests: Sequence[OutcomeView], width: int, *, above: str = "") -> Content:
     """Return the results of a run: `✓✓✗~  3 of 4 passed · 1 failed · 1 does not discriminate`.
 
     Args:
         tests: The tests in the order in which they ran; without any, the results are empty.
         width: The cells that there are; signs make room for the words.
+        above: The line above; what it says is not said again.
     """
     if not tests:
         return Content("")
-    said = OutcomeCounts.of(tests).words()
-    words = Content("  ") + Content(" · ").join(starmap(_count, said.items()))
+    known = set(_BETWEEN.split(above))
+    said = [(name, words) for name, words in OutcomeCounts.of(tests).words().items() if words not in known]
+    words = Content("  ") + Content(" · ").join(starmap(_count, said)) if said else Content("")
     signs = "".join(map(sign_of, tests))
     most = min(CELLS, max(1, width - words.cell_length))
     if len(signs) > most:
