@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from screens.help import first_key, key_name
-from screens.home.screen import TALL
+from screens.home.panel import TALL
 from screens.items.reader import ItemReader
 from screens.items.views import GUIDELINE, ItemView, PaneText
 from screens.judging.keys import ScaleKeys

@@ -14,6 +14,9 @@ from textual.widgets import Static
 from screens.widgets.cursor_lines import CURSOR
 from store.queries.rows import QueueFilter
 
+TALL = 36
+"""Lines of a terminal from which the guide of the question that is next may have room."""
+
 Opens = QueueFilter | str | Callable[[], None]
 """The target of a figure: items of the queue, the id of a command, or a function to call."""
 

@@ -20,7 +20,7 @@ from screens.commands import Command, bindings, command_named
 from screens.home import panels
 from screens.home.facts import TITLE_CELLS, HomeDetails, HomeFacts, for_agents, read_details, read_facts
 from screens.home.import_dialog import Imported, Imports, ImportScreen, pasted_file
-from screens.home.panel import Line, Panel, Piece
+from screens.home.panel import TALL, Line, Panel, Piece
 from screens.jobs.job_line import JobLine
 from screens.threads import Deliver, Soon, in_parts, in_thread
 from screens.widgets.key_line import KeyLine
@@ -56,9 +56,6 @@ NOTHING = Piece(Content())
 Step = tuple[str, str]
 """A line of what to do next: the id of its command, and the words."""
 
-
-TALL = 36
-"""Lines of a terminal from which the guide of the question that is next may have room."""
 
 WIDE_CELLS, HIGH_LINES = 100, 28
 """A terminal with less room has a line in place of each lower panel."""

@@ -14,9 +14,9 @@ from textual.widgets import Static
 
 from screens.commands import Command, bindings, command_named
 from screens.home.consent import ConsentScreen, not_agreed
-from screens.home.panel import Line, Panel
+from screens.home.panel import TALL, Line, Panel
 from screens.home.panels import following
-from screens.home.screen import READ_SECONDS, TALL, Step
+from screens.home.screen import READ_SECONDS, Step
 from screens.jobs.job_line import drawn_bar
 from screens.reading import Reading
 from screens.review.end_card import what_is_next
