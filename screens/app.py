@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
 from textual.app import App
+from textual.binding import Binding
 from textual.driver import Driver
 from textual.message import Message
 
@@ -34,7 +35,7 @@ from screens.session_recorder import KEY_SECONDS, SessionRecorder, UndoResult
 from screens.suspending import leave_to_field, suspend, why_not_suspended
 from screens.test_runner import TestRunner
 from screens.threads import Deliver, in_parts
-from screens.workbench_screen import WorkbenchScreen
+from screens.workbench_screen import WorkbenchScreen, scopes_of
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.policy.scope import Shows
@@ -76,7 +77,8 @@ class WorkbenchApp(App[None]):
 
     TITLE = "workbench"
     CSS_PATH = Path(__file__).with_name("app.tcss")
-    BINDINGS = bindings("app")
+    # In a dialog, which the bindings of the app do not reach, `?` is text or a key of its own.
+    BINDINGS = [*bindings("app"), Binding("f1", "show_keys", show=False, priority=True)]  # noqa: RUF012
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
@@ -293,6 +295,7 @@ class WorkbenchApp(App[None]):
         if why := why_not_suspended(self) or self._why_not_stopped():
             self.context.notices.show("Not suspended", why)
             return
+        self._keep_place()
         for guard in self._guards():
             guard.given_away()
         # What was judged is on disk before the shell has the terminal.
@@ -496,12 +499,23 @@ class WorkbenchApp(App[None]):
     def open_item(self, item_id: int) -> None:
         """Review all items in the order of the queue, from one of them on.
 
-        Not read in a thread, so that the next key reaches the review; of 412,080 items it takes 40 ms.
+        Not read in a thread, so that the next key reaches the review; of 412,080 items it takes 40 ms. A
+        review that is open is left: its drafts are taken over.
         """
+        import_for_first_item()
+        from screens.review.screen import ReviewScreen
         from store.queries.queue import queue_ids
 
         ids = queue_ids(self.context.workspace, self.context.scope)
-        self.open_review(ids, ids.tolist().index(item_id))
+        listed = ids.tolist()
+        if item_id not in listed:
+            self.context.notices.show("Not listed", "That item is not among those that you may see now.")
+            return
+        if any(isinstance(screen, ReviewScreen) for screen in self.screen_stack):
+            self._keep_place()
+            while any(isinstance(screen, ReviewScreen) for screen in self.screen_stack):
+                self.pop_screen()
+        self.open_review(ids, listed.index(item_id))
 
     def open_text(self, what: str, title: str, load: Callable[[], LoadedText]) -> None:
         """Show a text."""
@@ -538,10 +552,11 @@ class WorkbenchApp(App[None]):
         """List the keys of the screen that is shown, and of its parts and dialogs."""
         from screens.keys_screen import KeysScreen
 
-        if not isinstance(self.screen, KeysScreen):
-            scope: CommandScope = getattr(self.screen, "SCOPE", "app")
-            scale = self.screen.command_state.scale if isinstance(self.screen, WorkbenchScreen) else None
-            self.push_screen(KeysScreen(scope, self.context.settings, scale))
+        if isinstance(self.screen, KeysScreen):
+            return
+        scope: CommandScope = next(iter(scopes_of(self.screen)), "app")
+        scale = self.screen.command_state.scale if isinstance(self.screen, WorkbenchScreen) else None
+        self.push_screen(KeysScreen(scope, self.context.settings, scale))
 
     def action_show_jobs(self) -> None:
         """Show the agents at work."""

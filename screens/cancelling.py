@@ -37,6 +37,9 @@ async def copy_or_cancel(app: App[Any], show_notice: Callable[[str, str], object
     screen = app.screen
     if getattr(app.focused, "selected_text", ""):
         await app.run_action("focused.copy")
+        # The next press cancels what is open, also where a field selects its text by itself.
+        _unselect(app.focused)
+        show_notice("Copied", "The selected text was copied; once more cancels.")
         return True
     if text := screen.get_selected_text():
         # The next press cancels what is open.
@@ -48,6 +51,18 @@ async def copy_or_cancel(app: App[Any], show_notice: Callable[[str, str], object
         return True
     end = getattr(screen, "end_what_is_open", None)
     return end is not None and bool(end())
+
+
+def _unselect(field: object) -> None:
+    # Not imported before the first screen.
+    from textual.widgets import Input, TextArea
+    from textual.widgets.input import Selection as InputSelection
+    from textual.widgets.text_area import Selection as AreaSelection
+
+    if isinstance(field, Input):
+        field.selection = InputSelection.cursor(field.cursor_position)
+    elif isinstance(field, TextArea):
+        field.selection = AreaSelection.cursor(field.cursor_location)
 
 
 def _closing_key(screen: Screen[Any]) -> str:

@@ -276,7 +276,7 @@ COMMANDS: tuple[Command, ...] = (
         "app.cancel",
         "ctrl+c",
         "copy_or_cancel",
-        "cancel",
+        "copy, cancel",
         "Copy the selection, else cancel the editor or dialog, else quit at the second press.",
         on_line=False,
         priority=True,

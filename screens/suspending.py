@@ -8,7 +8,6 @@ from typing import Any
 
 from textual.actions import SkipAction
 from textual.app import App
-from textual.widgets import Input, TextArea
 
 UNDO_KEY = "ctrl+z"
 """The key that undoes in a field of text, whichever key suspends."""
@@ -20,6 +19,9 @@ def leave_to_field(app: App[Any], key: str) -> None:
     Raises:
         SkipAction: There is such a field.
     """
+    # Not imported before the first screen.
+    from textual.widgets import Input, TextArea
+
     if key == UNDO_KEY and isinstance(app.focused, Input | TextArea):
         raise SkipAction
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.screen import Screen
 
-from screens.commands import Command, CommandDispatcher, CommandScope, CommandState
+from screens.commands import Command, CommandDispatcher, CommandScope, CommandState, command_named
 from screens.help import first_key
 from screens.jobs.job_line import JobLine
 from store.record.scales import Scale
@@ -125,3 +125,11 @@ class WorkbenchScreen(Screen[None]):
         return super().is_current and all(
             screen.is_modal for screen in self.app.screen_stack[self.app.screen_stack.index(self) + 1 :]
         )
+
+
+def scopes_of(screen: Screen[Any]) -> tuple[CommandScope, ...]:
+    """Return the scopes of the commands of a screen or a dialog."""
+    if isinstance(screen, WorkbenchScreen):
+        return (screen.SCOPE,)
+    ids = (getattr(binding, "id", None) or "" for binding in type(screen).BINDINGS)
+    return tuple(dict.fromkeys(command_named(name).scope for name in ids if name))

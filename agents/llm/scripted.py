@@ -27,6 +27,9 @@ from agents.llm.request_watch import leave
 from agents.llm.settings import ModelSettings
 from agents.llm.structured import Answer, converse
 
+MOST_BYTES = 2**30
+"""Bytes of a file of replies, all of which are held."""
+
 
 class ScriptedUsage(BaseModel):
     """Tokens that a scripted reply pretends to have cost."""
@@ -74,6 +77,10 @@ def create(path: str, settings: ModelSettings) -> LanguageModel:
     """
     file = Path(path)
     try:
+        if file.exists() and not file.is_file():
+            raise _unreadable(f"{path} is no regular file.")
+        if file.exists() and file.stat().st_size > MOST_BYTES:
+            raise _unreadable(f"{path} has more than {MOST_BYTES // 2**20} MiB.")
         content = file.read_bytes()
     except OSError as error:
         raise _unreadable(f"{path}: {error.strerror or error}.") from error

@@ -81,6 +81,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         self._is_wrong = False
         # What was chosen here; None for the model of the plan.
         self._model: str | None = None
+        # Whether the line of the model says another one than the settings.
+        self._is_behind = False
         self._soon = Soon(self, COUNT_SECONDS, group="model")
 
     def compose(self) -> ComposeResult:
@@ -206,14 +208,16 @@ class StartScreen(ModalScreen["JobSettings | None"]):
     def _model_typed(self, event: Input.Changed) -> None:
         event.stop()
         self._show_choices()
-        if event.value.strip() == self.settings.model:
+        if event.value.strip() == self.settings.model and not self._is_behind:
             return
-        self._is_estimating, self.estimate = True, None
+        self._is_behind = self._is_estimating = True
+        self.estimate = None
         self._show_estimate(["Estimating …"])
         self._soon.call(self._take_model, again=True)
 
     def _take_model(self) -> None:
         self._model = self.query_one("#model", Input).value.strip()
+        self._is_behind = False
         self._take(self.settings.kind, self.settings.asked or self.settings.agents)
 
     # -- the estimate ---------------------------------------------------------------------------------
@@ -236,12 +240,12 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         in_thread(self, read, done, failed, group="estimate", exclusive=False)
 
     def _not_estimated(self, settings: JobSettings, error: WorkbenchError) -> None:
-        if settings is self.settings:
+        if settings is self.settings and not self._is_behind:
             self._is_estimating = False
             self._show_estimate([f"! {error.title}: {one_line(error.message, 300)}", error.hint])
 
     def _estimated(self, settings: JobSettings, found: Estimate) -> None:
-        if settings is not self.settings:
+        if settings is not self.settings or self._is_behind:
             return
         self.estimate = found
         self._is_estimating = False
@@ -276,7 +280,8 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         self.query_one(Problem).show("Type a whole number of items, such as 200." if self._is_wrong else "")
         if not self._is_wrong:
             self.settings = replace(self.settings, limit=self._limit(text))
-            self._begin_estimate()
+            if not self._is_behind:
+                self._begin_estimate()
 
     @staticmethod
     def _limit(text: str) -> int | None:
@@ -288,7 +293,10 @@ class StartScreen(ModalScreen["JobSettings | None"]):
         if self._is_wrong or (self.estimate is not None and not self.estimate.items):
             return
         problem = self.query_one(Problem)
-        if self._is_estimating:
+        model, limit = (self.query_one(name, Input).value.strip() for name in ("#model", "#limit"))
+        # A key can come before the message that tells of what was typed.
+        is_planned = (model, self._limit(limit)) == (self.settings.model, self.settings.limit)
+        if self._is_estimating or not is_planned:
             problem.show("Wait for the estimate; nothing is started yet.")
         elif self._lacking:
             problem.show(_TYPE_MODEL)

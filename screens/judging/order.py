@@ -44,31 +44,32 @@ class ReviewOrder:
         self.total = len(ids)
         """How many items there are; what comes again is no further item."""
         self.index = min(max(0, index), max(0, len(self.ids) - 1))
+        self.furthest = self.index
+        """The furthest place that was gone to."""
 
     def take(self, other: ReviewOrder) -> None:
         """Go on in another order, at its place."""
-        self.ids, self.total, self.index, self.whole = other.ids, other.total, other.index, other.whole
+        self.ids, self.total, self.whole = other.ids, other.total, other.whole
+        self.index, self.furthest = other.index, other.furthest
 
     def complete(self, ids: Sequence[int], places: Iterable[OrderPlace]) -> None:
         """Take in the whole of an order of which only the beginning was known, and stay at its item.
 
         Args:
             ids: The items in their order, each once.
-            places: The places gone to already, which get their numbers in it.
+            places: The places on the screen and gone to last, which get the number of all items.
         """
-        begun, again, index = self.ids[: self.total], self.ids[self.total :], self.index
-        self.ids, self.total, self.whole = [*ids], len(ids), True
-        if index < len(begun):
-            self.index = min(index, self.total)
-            self.go_to(begun[index])
-            # What was put off since may stand at the end of it already.
-            ahead = set(self.ids[self.index :]) if again else ()
-            self.ids += [item_id for item_id in again if item_id not in ahead]
-        else:
-            self.index = self.total + index - len(begun)
-            self.ids += again
+        begun, again = self.ids[: self.total], self.ids[self.total :]
+        # Where the order is another one than at its beginning, as in groups, nothing is passed over, and what
+        # was gone to stays listed.
+        gone = begun[: self.furthest + 1]
+        known = set(gone)
+        listed = [*gone, *(item_id for item_id in ids if item_id not in known)]
+        if self.index >= len(begun):
+            self.index += len(listed) - len(begun)
+        self.ids, self.total, self.whole = [*listed, *again], len(listed), True
         for place in places:
-            place.number, place.total = 1 + self.ids.index(place.item_id), self.total
+            place.total = self.total
 
     @property
     def item_id(self) -> int | None:
@@ -105,6 +106,7 @@ class ReviewOrder:
         if not self.ids or not 0 <= self.index + offset <= len(self.ids) - (not self.whole):
             return False
         self.index += offset
+        self.furthest = max(self.furthest, self.index)
         return True
 
     def end(self) -> None:
@@ -140,3 +142,5 @@ class ReviewOrder:
             self.index = min(self.index, self.total)
             self.ids.insert(self.index, item_id)
             self.total += 1
+            self.furthest += 1
+        self.furthest = max(self.furthest, self.index)

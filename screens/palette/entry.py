@@ -47,6 +47,9 @@ class Entry:
         if typed.casefold() == self.label.casefold():
             return EXACT
         named, told = _words(f"{self.label} {self.names}"), _words(self.about)
+        if self.only_names:
+            # Its other names answer as whole words: "ex" means an export rather than an exit.
+            named = [*_words(self.label), *(word for word in _words(self.names) if word in _words(typed))]
         scores = [_best(word, named, LABEL, LABEL_START) for word in _words(typed)]
         if not self.only_names:
             helped = [_best(word, told, HELP, HELP_START) for word in _words(typed)]

@@ -11,7 +11,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from screens.commands import Command, CommandScope, command_named, commands_of
-from screens.workbench_screen import WorkbenchScreen
+from screens.workbench_screen import WorkbenchScreen, scopes_of
 from store.policy.scope import Shows
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ ELSEWHERE: tuple[tuple[Place, tuple[str, ...]], ...] = (
         (
             *("home.import", "home.sample", "home.annotate", "home.candidates", "home.practice"),
             *("home.disagreements", "home.skipped", "home.flagged"),
-            *("sitting.resume", "sitting.other", "sitting.consent"),
+            *("sitting.other", "sitting.consent"),
         ),
     ),
     (
@@ -184,14 +184,6 @@ NEEDS: dict[str, Shows] = {
     **dict.fromkeys(("home.disagreements", "queue.run"), Shows.LISTS),
 }
 """What a rater must be allowed to see for a command to be of use."""
-
-
-def scopes_of(screen: Screen[Any]) -> tuple[CommandScope, ...]:
-    """Return the scopes of the commands of a screen or a dialog."""
-    if isinstance(screen, WorkbenchScreen):
-        return (screen.SCOPE,)
-    ids = (getattr(binding, "id", None) or "" for binding in type(screen).BINDINGS)
-    return tuple(dict.fromkeys(command_named(name).scope for name in ids if name))
 
 
 def may_use(context: ScreenContext, command: Command) -> bool:

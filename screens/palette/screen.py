@@ -31,12 +31,11 @@ from screens.palette.places import (
     is_possible_elsewhere,
     may_open,
     may_use,
-    scopes_of,
 )
 from screens.threads import Soon, in_thread
 from screens.widgets.line_input import LineInput
 from screens.widgets.text.sanitize import one_line
-from screens.workbench_screen import WorkbenchScreen
+from screens.workbench_screen import WorkbenchScreen, scopes_of
 from store.errors import WorkbenchError
 from store.formatting import pluralize
 from store.kinds.spec import task_kinds
@@ -146,7 +145,7 @@ class Palette(ModalScreen[None]):
         context, app = self.context, self.app
         scopes = scopes_of(self._below)
         opening = {name for place in PLACES for name in place.commands}
-        ends = False
+        ends, moving = False, list[Entry]()
         for command in commands_of(*scopes) + commands_of("app"):
             if command.action in _END:
                 ends = True
@@ -154,10 +153,13 @@ class Palette(ModalScreen[None]):
                 command.id not in opening
                 and command.action != "command_palette"
                 and may_use(context, command)
+                and self._offers(command)
             ):
                 entry = self._entry_of(command)
-                if entry is not None:
+                if entry is not None and command.on_line:
                     yield entry
+                elif entry is not None:
+                    moving.append(entry)
         for place in PLACES:
             if may_open(context, app, place):
                 run = partial(go_to, app, self._navigator, place)
@@ -167,11 +169,20 @@ class Palette(ModalScreen[None]):
                 if command.scope not in scopes and is_possible_elsewhere(context, app, at, command):
                     yield self._entry_elsewhere(at, command)
         yield Entry("theme", "Choose the colours.", app.search_themes)
+        # What has no place in the line of keys, such as moving in a list.
+        yield from moving
         if ends:
             end = command_named("app.quit")
             key = key_name(keys_of(end, context.settings).split(",")[0])
             run = partial(app.run_action, end.action, app)
             yield Entry(end.label, "Save and quit.", run, key, "exit leave save and", only_names=True)
+
+    def _offers(self, command: Command) -> bool:
+        """Return whether a command of the screen below has an effect now."""
+        below = self._below
+        if command.scope == "app" or not isinstance(below, WorkbenchScreen):
+            return True
+        return below.command_state.offers(command)
 
     def _entry_of(self, command: Command) -> Entry | None:
         """Return what a command of the screen below does; None of one that gives no value of the question."""
@@ -183,10 +194,10 @@ class Palette(ModalScreen[None]):
             label = state.label_now(command)
         if not about:
             return None
-        # A command that has no effect now shows why when it is run.
         where = self.app if command.scope == "app" else below
-        key = key_name(keys.split(",")[0])
-        return Entry(label, about, partial(self.app.run_action, command.action, where), key)
+        key, run = key_name(keys.split(",")[0]), partial(self.app.run_action, command.action, where)
+        # The shell is not what one looks for by a word of its help.
+        return Entry(label, about, run, key, only_names=command.id == "app.suspend")
 
     def _entry_elsewhere(self, place: Place, command: Command) -> Entry:
         run = partial(do_elsewhere, self.app, self._navigator, place, command)

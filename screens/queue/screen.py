@@ -341,6 +341,11 @@ class QueueScreen(WorkbenchScreen):
     def _order_failed(self, generation: int, error: Exception) -> None:
         if generation == self._generation:
             self._failure = error
+            if self._begun_review is not None:
+                # It goes on with the items that are listed.
+                self.context.notices.show("Queue not read", f"Only its beginning was: {error}", alarm=True)
+                self._begun_review.complete_order(self.items.ids)
+                self._begun_review = None
             self._lay_out()
 
     def _found_new(self, total: int) -> None:

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
 
 LOADING = "Loading …"
 
+BEING_READ = "The rest of the queue is being read. Press again."
+
 DRAIN_SECONDS = 5.0
 """Seconds to wait for the labels of a sitting to be stored before the next one is opened."""
 
@@ -259,7 +261,10 @@ class ReviewScreen(WorkbenchScreen):
         self.show_item()
 
     def complete_order(self, ids: Ids) -> None:
-        """Go on through the whole queue, of which only the beginning was known when the review was opened."""
+        """Go on through the whole queue, of which only the beginning was known when the review was opened.
+
+        What was gone to stays where it is; the others follow in the order of the whole.
+        """
         shown = self.guard.on_screen
         places = [self.guard.wanted, None if shown is None else shown.place]
         self.order.complete(ids.tolist(), [place for place in places if place is not None])
@@ -530,14 +535,14 @@ class ReviewScreen(WorkbenchScreen):
         self.judging.reasons.drop()
         self.shared.show_message("")
         if not self._go(offset):
-            self.shared.show_message(at_the_end)
+            self.shared.show_message(at_the_end if self.order.whole or offset < 0 else BEING_READ)
 
     def _go_to_next_open(self) -> None:
         """Go to the next item of the queue that has neither a label nor a "cannot decide"."""
         self.judging.reasons.drop()
         self.shared.show_message("")
         if not self.order.whole:
-            self.shared.show_message("The rest of the queue is being read. Press again.")
+            self.shared.show_message(BEING_READ)
         elif self.order.ids:
             find = partial(self._find_open, self.order.ids, self.order.index)
             in_parts(self, find, self.context.notices.report_error, group="open")

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, extract, func, select
 from store.policy.rows import may
 from store.policy.scope import Scope, Shows
 from store.queries.current import current_verdicts, own_labels
+from store.queries.progress import PACE_SECONDS
 from store.tables.columns import table_of
 from store.tables.imported import Item
 from store.tables.record import JudgmentRow
@@ -27,7 +28,7 @@ class Activity:
 
     Attributes:
         days: How many items they judged on each of the last days, today last.
-        seconds: The median of the seconds that an item took; None where none is known.
+        seconds: The median of the seconds that an item took; None before `PACE_SECONDS` of work.
     """
 
     days: tuple[int, ...]
@@ -58,9 +59,11 @@ def activity(connection: Connection, scope: Scope, days: int = DAYS) -> Activity
         .group_by(judgment.c.item_id)
         .subquery()
     )
-    median = connection.execute(select(func.percentile_cont(0.5).within_group(spent.c.ms))).scalar()
+    median, whole = connection.execute(
+        select(func.percentile_cont(0.5).within_group(spent.c.ms), func.coalesce(func.sum(spent.c.ms), 0))
+    ).one()
     by_day = tuple(counts.get(back, 0) for back in reversed(range(days)))
-    return Activity(by_day, None if median is None else float(median) / 1000)
+    return Activity(by_day, float(median) / 1000 if float(whole) >= PACE_SECONDS * 1000 else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shlex
@@ -182,20 +183,32 @@ def is_damage(error: BaseException) -> bool:
     return _DAMAGE.search(str(error)) is not None
 
 
-_STATEMENTS = ("store", "agents", "screens", "workbench", "sqlalchemy", "duckdb_sqlalchemy")
-"""The packages whose code gives DuckDB statements; none of them imports pandas itself."""
+_STATEMENTS = tuple(
+    f"{name}."
+    for name in (
+        *("sqlalchemy", "duckdb_sqlalchemy", "store.first_look", "store.workspace.duckdb"),
+        *("store.policy", "store.record"),
+    )
+)
+"""The modules that give DuckDB statements and have nothing to do with Arrow, which may want pandas for values
+that only that can hold."""
 
 
 class _NoPandas(MetaPathFinder):
-    """Says at once that there is no pandas when it is DuckDB that looks for it."""
+    """Says at once that there is no pandas where that is so, or when it is DuckDB that looks for it."""
+
+    def __init__(self) -> None:
+        self._is_missing = importlib.util.find_spec("pandas") is None
 
     def find_spec(self, name: str, *_: object) -> None:
         """Refuse pandas where a statement is given, leave every other import to the finders behind.
 
         Raises:
-            ModuleNotFoundError: It is pandas, and DuckDB that asks for it.
+            ModuleNotFoundError: It is pandas, which is not installed, or DuckDB asks for it.
         """
-        if name.partition(".")[0] == "pandas" and _importer().partition(".")[0] in _STATEMENTS:
+        if name.partition(".")[0] == "pandas" and (
+            self._is_missing or f"{_importer()}.".startswith(_STATEMENTS)
+        ):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 

@@ -615,6 +615,23 @@ async def test_ctrl_c_quits_a_screen_at_the_second_press_and_copies_what_the_mou
         assert not app.is_running
 
 
+async def test_ctrl_c_cancels_a_dialog_whose_text_is_selected_at_the_second_press(
+    workspace: Workspace,
+) -> None:
+    app = app_of(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await ready(pilot)
+        await pilot.press("i", *"some")
+        field = app.screen.query_one("#path", Input)
+        field.select_all()
+        await pilot.press("ctrl+c")
+        assert isinstance(app.screen, ImportScreen)
+        assert app.clipboard == "some"
+        assert field.value == "some"
+        await pilot.press("ctrl+c")
+        assert isinstance(app.screen, HomeScreen)
+
+
 async def test_nothing_is_suspended_midway(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

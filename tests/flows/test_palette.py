@@ -22,6 +22,7 @@ from screens.home.import_dialog import ImportScreen
 from screens.home.screen import HomeScreen
 from screens.home.study import StudyHomeScreen
 from screens.jobs.screen import JobsScreen
+from screens.judging.drafts import COMMENT
 from screens.palette.entry import Entry, ranked
 from screens.palette.places import PLACES
 from screens.palette.screen import Palette
@@ -240,6 +241,26 @@ async def test_queries_and_items_are_found_by_words_and_by_id(workspace: Workspa
         assert not [line for line in await typed(pilot, "q") if line.startswith("q1/")]
 
 
+async def test_an_item_takes_the_place_of_the_review_and_its_drafts(workspace: Workspace) -> None:
+    app = full_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(app)
+        first = await go(pilot, "q1/7")
+        await pilot.press("m", *"seven", "escape")
+        second = await go(pilot, "q1/4")
+        assert isinstance(second, ReviewScreen)
+        assert first not in app.screen_stack
+        await pilot.press("m", *"four", "escape")
+        again = await go(pilot, "q1/7")
+        assert isinstance(again, ReviewScreen)
+        await pilot.press("m")
+        assert again.query_one(f"#{COMMENT}", Input).value == "seven"
+        await pilot.press("escape", "q")
+        again = await go(pilot, "q1/4")
+        await pilot.press("m")
+        assert again.query_one(f"#{COMMENT}", Input).value == "four"
+
+
 async def test_enter_waits_for_what_is_searched_where_nothing_else_is_meant(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,18 +342,23 @@ async def test_a_rater_of_a_study_finds_only_their_own_items_and_screens(tmp_pat
             assert isinstance(app.screen, StudyHomeScreen)
 
 
-async def test_the_palette_over_a_review_goes_to_another_item_and_back(workspace: Workspace) -> None:
+async def test_the_palette_over_a_review_goes_to_another_item_and_keeps_the_draft(
+    workspace: Workspace,
+) -> None:
     app = review_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
         await settled(app)
         first = app.screen
         assert isinstance(first, ReviewScreen)
+        assert first.item is not None
+        named = first.item.external_id
         await pilot.press("m", *"half a thought")
         review = await go(pilot, "q2/3")
         assert isinstance(review, ReviewScreen)
         assert review is not first
         assert review.item is not None
         assert review.item.external_id == "q2/3"
-        await pilot.press("q")
-        assert app.screen is first
-        assert first.query_one("#comment", Input).value == "half a thought"
+        assert first not in app.screen_stack
+        back = await go(pilot, named)
+        await pilot.press("m")
+        assert back.query_one("#comment", Input).value == "half a thought"

@@ -21,6 +21,7 @@ from review_bench import (
 )
 from settling import settled, until
 from textual import events
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
@@ -351,6 +352,18 @@ async def test_the_key_for_all_keys_is_named_where_it_is_not_typed(workspace: Wo
             assert isinstance(app.screen, KeysScreen), opening
             await pilot.press("escape")
             assert app.screen is there
+        # In a dialog it lists what has an effect there.
+        for opening, title in (("i", "Import"), ("tab f", "Filter")):
+            app.go_home()
+            await settled(app)
+            await pilot.press(*opening.split())
+            there = app.screen
+            await pilot.press("f1")
+            assert isinstance(app.screen, KeysScreen), opening
+            assert str(app.screen.query_one(Vertical).border_title) == f"Keys · {title}"
+            await pilot.press("escape")
+            assert app.screen is there
+            await pilot.press("escape")
         # A key that was given to it in place of both is left out where it would be typed.
     app = app_of(workspace, settings=ScreenSettings(keys={"app.help": "question_mark"}))
     async with app.run_test(size=SIZE) as pilot:

@@ -197,13 +197,38 @@ async def test_an_item_that_is_opened_early_is_reviewed_in_the_whole_queue(
         go.set()
         await settled(pilot.app)
         order = screen.order
+        # The item that was put off comes again at its end.
         assert (order.item_id, order.total, order.ids[-1]) == (5, COUNT, 3)
-        assert len(order.ids) == COUNT
-        # The item that was put off stands at its end, so that three are before this one.
-        assert f"pairs, 4 of {COUNT}" in line_of(app, PlaceLine)
+        assert len(order.ids) == COUNT + 1
+        assert f"pairs, 5 of {COUNT}" in line_of(app, PlaceLine)
         await pilot.press("p")
         assert screen.item.item_id == 4
-        assert f"pairs, 3 of {COUNT}" in line_of(app, PlaceLine)
+        assert f"pairs, 4 of {COUNT}" in line_of(app, PlaceLine)
+
+
+async def test_a_review_goes_on_with_what_is_listed_where_the_rest_cannot_be_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = Gate()
+
+    def fails(orders: QueueLoader, asked: QueueQuery) -> LoadedQueue:
+        assert go.wait(60)
+        raise WorkspaceError("Not read", "The disk is gone.", "")
+
+    monkeypatch.setattr(QueueLoader, "all", fails)
+    app = starting(workspace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot.app)
+        listed = cast(QueueScreen, app.screen).items.count
+        await pilot.press("end", "enter")
+        screen = app.screen
+        assert isinstance(screen, ReviewScreen)
+        await pilot.press("n")
+        assert "being read" in screen.shared.message
+        go.set()
+        await settled(pilot.app)
+        assert "The disk is gone." in screen.shared.message
+        assert f"pairs, {listed} of {listed}" in line_of(app, PlaceLine)
 
 
 def test_the_whole_of_an_order_keeps_the_place_in_what_was_known_of_it() -> None:
@@ -214,9 +239,24 @@ def test_the_whole_of_an_order_keeps_the_place_in_what_was_known_of_it() -> None
     assert first is not None
     assert place is not None
     assert (place.number, place.total) == (2, None)
+    # What comes between in the whole order follows, and is not passed over.
     order.complete([1, 7, 2, 5, 9], [first, place])
-    assert (order.item_id, order.index, order.total, order.whole) == (2, 2, 5, True)
-    assert [(one.number, one.total) for one in (first, place)] == [(1, 5), (3, 5)]
+    assert (order.ids, order.index, order.total, order.whole) == ([1, 2, 7, 5, 9], 1, 5, True)
+    assert [(one.number, one.total) for one in (first, place)] == [(1, 5), (2, 5)]
+
+
+def test_what_was_gone_to_stays_in_an_order_that_lists_it_no_more() -> None:
+    order = ReviewOrder([1, 2, 3, 4], whole=False)
+    places = [order.place]
+    order.move(2)
+    order.move(-1)
+    places.append(order.place)
+    # Of a queue of what is not judged, the first two were judged meanwhile.
+    order.complete([3, 4, 5], [place for place in places if place is not None])
+    assert (order.ids, order.index, order.total) == ([1, 2, 3, 4, 5], 1, 5)
+    order.move(1)
+    order.go_to(9)
+    assert (order.item_id, order.ids) == (9, [1, 2, 9, 3, 4, 5])
 
 
 def test_the_end_of_what_is_known_of_an_order_is_not_its_end() -> None:

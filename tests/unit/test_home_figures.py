@@ -47,7 +47,7 @@ def test_activity_counts_items_by_local_day_and_the_median_of_their_time(workspa
     for item in range(1, ITEMS + 1):
         back = draw.choice([0, 1, 1, 5, 13, 14])
         for _ in range(draw.choice([1, 2])):
-            ms = draw.choice([None, 4_000, 9_000, 21_000])
+            ms = draw.choice([None, 40_000, 90_000, 210_000])
             made = label(workspace, dana, item, 1.0)
             at = noon - timedelta(days=back) + timedelta(hours=draw.choice([-11, 0, 11]))
             record = replace_record(made, created_at=at, active_ms=ms)
@@ -60,7 +60,19 @@ def test_activity_counts_items_by_local_day_and_the_median_of_their_time(workspa
     with workspace.reading() as connection:
         found = activity(connection, scope(dana.id))
     assert found.days == tuple(days[back] for back in reversed(range(14)))
+    assert sum(timed) > 600
     assert found.seconds == pytest.approx(median(timed))
+
+
+def test_home_has_no_pace_before_ten_minutes_of_work(workspace: Workspace) -> None:
+    dana = ensure_rater(workspace, "dana")
+    for item, ms in ((1, 300_000), (2, 299_000), (3, 1_000)):
+        with workspace.reading() as connection:
+            assert activity(connection, scope(dana.id)).seconds is None
+        made = label(workspace, dana, item, 1.0)
+        recorded(workspace, dana, replace_record(made, created_at=datetime.now().astimezone(), active_ms=ms))
+    with workspace.reading() as connection:
+        assert activity(connection, scope(dana.id)).seconds == 299
 
 
 def replace_record(action: Action, **changes: object) -> Action:

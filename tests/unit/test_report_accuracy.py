@@ -130,6 +130,9 @@ def test_the_old_name_of_the_truth_still_works_and_no_help_shows_it(workbench, s
     told = workbench(*report, "--help").out
     assert "--policy P" in told
     assert "--against" not in told
+    both = workbench(*report, "--policy", "bob", "--against", "ann")
+    assert both.says("--against is the old name of --policy")
+    assert both.code == 2
     assert workbench("report", study, "agreement", "--policy", "bob").says("accuracy and retrieval")
 
 

@@ -102,6 +102,9 @@ def in_shell(*words: object) -> str:
     return "workbench " + shlex.join(map(str, words))
 
 
+UsageError: Any = typer.BadParameter.__base__
+"""The error of wrong arguments; Typer exports only the class below it."""
+
 OLD_NAMES = {
     "accuracy": {"--against": "--policy"},
     "answer": {"--context": "--setting"},
@@ -123,6 +126,20 @@ class CommandWithOldNames(TyperCommand):
                 hidden.opts = old
                 hidden.add_to_parser(parser, ctx)
         return parser
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments.
+
+        Raises:
+            UsageError: An option is given under both of its names.
+        """
+        given = {
+            argument.partition("=")[0] for argument in itertools.takewhile(lambda one: one != "--", args)
+        }
+        for old, new in OLD_NAMES.get(self.name or "", {}).items():
+            if {old, new} <= given:
+                raise UsageError(f"{old} is the old name of {new}; give one of them.", ctx)
+        return super().parse_args(ctx, args)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

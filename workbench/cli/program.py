@@ -43,14 +43,18 @@ from workbench.cli import (
     training,
     viewing,
 )
-from workbench.cli.options import CommandWithOldNames, ConfigFile, RaterName, remember, wants_json
+from workbench.cli.options import (
+    CommandWithOldNames,
+    ConfigFile,
+    RaterName,
+    UsageError,
+    remember,
+    wants_json,
+)
 from workbench.cli.sandbox import sandbox_command, sandbox_commands
 
 OPEN = "open"
 WORKSPACE = ".duckdb"
-
-UsageError: Any = typer.BadParameter.__base__
-"""The error of wrong arguments; Typer exports only the class below it."""
 
 
 def _no_command(args: Sequence[str]) -> str:

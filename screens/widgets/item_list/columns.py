@@ -41,10 +41,11 @@ _SHORT_TITLE, _TITLE, _LONG_TITLE, _FEW_MARKS = 20, 32, 48, 20
 kinds are words and there are more than so many marks."""
 _SIGNS = 4
 """Cells of cursor, status, disagreement and flag, with which a line begins."""
-_YOU, _AGENTS, _NAME, _LETTER = 10, 12, 14, 1
-"""Cells of your label, of the agents', of a name at least, and of a kind's letter."""
+_YOU, _AGENTS, _NAME, _LETTER = 10, 12, 14, 2
+"""Cells of your label, of the agents', of a name at least, and of a kind's letter with a blank behind it."""
 _GAP = "  "
 """What precedes a column; a sign of another width in some fonts must not touch the next one."""
+_KIND = "kind"
 _MARKS = "marks"
 """The heading of the marks."""
 
@@ -241,7 +242,7 @@ class Columns:
         compared = single and contents.similarity and not several and "similarity" not in hidden
         similarity = fits(compared, 4)
         words = max(_LETTER, *map(len, map(_kind_word, contents.kinds))) if several else _LETTER
-        spelt = kind > 0 and room - (words - kind) >= _LONG_TITLE
+        spelt = kind > 0 and room - (words - kind) >= _TITLE
         if spelt:
             room, kind = room - (words - kind), words
         title = "◆ agents" if not grouped else f"◆ or {_MARKS}" if labelled else _MARKS
@@ -252,7 +253,7 @@ class Columns:
             Column("item", max(0, room), "text", _title),
             Column(_detail_word(contents.kinds), detail, "muted", lambda row: row.detail),
             # The line above the list underlines each kind's letter.
-            Column("kind", kind, "muted", lambda row: _kind_word(row.kind))
+            Column(_KIND, kind, "muted", lambda row: _kind_word(row.kind))
             if spelt
             else Column("", kind, "muted", lambda row: _letter(row.kind)),
             Column("sim", similarity, "muted", _similarity),
@@ -262,7 +263,9 @@ class Columns:
     def heading(self) -> str:
         """Return the line above the items."""
         titles = "".join(f"{_GAP}{_fit(column.title, column.width)}" for column in self._columns)
-        return _fit(f"   {titles}", self.width)
+        heading = _fit(f"   {titles}", self.width)
+        # That of a letter stands over the end of the column before it, too.
+        return f"{heading[: -len(_KIND)]}{_KIND}" if not self._columns[-1].title else heading
 
     def cells(
         self, rows: Sequence[QueueRow | None], *, cursor: bool, writes: Sequence[Write] = ()
@@ -299,7 +302,7 @@ class Columns:
         """Return what several items have in common, how many are judged, and their marks."""
         read = [row for row in rows if row is not None]
         cells: list[Cell] = []
-        kind = next((column for column in self._columns if column.title in ("kind", "")), None)
+        kind = next((column for column in self._columns if column.title in (_KIND, "")), None)
         for column in self._columns:
             cells.append(self._gap(column))
             if column.title == "item":
