@@ -98,7 +98,7 @@ async def palette_opened(pilot: Pilot[Any]) -> None:
 
     await painted(pilot)
     await pilot.press("ctrl+p")
-    await pilot.press(*"failure in the log")
+    await pilot.press(*"cannot decide")
     assert pilot.app.screen.query_one(OptionList).option_count == 1
     await pilot.pause()
 
