@@ -525,6 +525,7 @@ class WorkbenchApp(App[None]):
 
     def resume(self) -> None:
         """Go on where the rater left off: the item, the scroll places and the draft."""
+        import_for_first_item()
         from screens.review.screen import ReviewScreen
 
         self.push_screen(ReviewScreen.resumed(self.context, self))
