@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
 from textual.app import App
-from textual.binding import Binding
 from textual.driver import Driver
 from textual.message import Message
 
 from screens.cancelling import ASKED_SECONDS, copy_or_cancel
-from screens.commands import CommandScope, bindings, key_map
+from screens.commands import CommandScope, bindings, command_named, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
 from screens.external_programs import ExternalPrograms
 from screens.first_item import import_for_first_item
 from screens.garbage_collection import collect_when_idle, freeze_existing
-from screens.help import first_key, key_name
+from screens.help import first_key, key_name, keys_of
 from screens.input_guard.guard import InputGuard
 from screens.jobs.jobs import JobReported, Jobs
 from screens.notices import Notices
@@ -77,8 +76,7 @@ class WorkbenchApp(App[None]):
 
     TITLE = "workbench"
     CSS_PATH = Path(__file__).with_name("app.tcss")
-    # In a dialog, which the bindings of the app do not reach, `?` is text or a key of its own.
-    BINDINGS = [*bindings("app"), Binding("f1", "show_keys", show=False, priority=True)]  # noqa: RUF012
+    BINDINGS = bindings("app")
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of App
         (0, "-narrow"),
         (100, "-medium"),
@@ -136,7 +134,18 @@ class WorkbenchApp(App[None]):
         if isinstance(event, events.Key) and self._guard.refuses(event):
             event.stop()
             return
+        if isinstance(event, events.Key) and self.screen.is_modal and self._asks_for_keys(event):
+            # The bindings of the app do not reach into a dialog.
+            event.stop()
+            self.action_show_keys()
+            return
         await super().on_event(event)
+
+    def _asks_for_keys(self, event: events.Key) -> bool:
+        """Return whether a key lists the keys, and is not typed."""
+        is_typed = self.focused is not None and self.focused.check_consume_key(event.key, event.character)
+        wanted = keys_of(command_named("app.help"), self.context.settings)
+        return not is_typed and event.key in wanted.split(",")
 
     def keys_came_together(self, times: Sequence[float]) -> None:
         """Take note of keys that were in one read of the terminal; called in the terminal's thread."""

@@ -3,6 +3,7 @@
 WorkbenchError
 ├── WorkspaceError          the workspace file cannot be opened, read or written
 │   ├── WorkspaceLocked     another process holds it
+│   │   └── WorkspaceSuspended   and is stopped, so that it answers nobody
 │   └── WorkspaceTooNew     a newer version of the program wrote it
 ├── ImportFailed            a file could not be imported; nothing was
 │   ├── ColumnsUnclear      a table whose columns have to be chosen (store.ingest.own_table)
@@ -45,6 +46,7 @@ __all__ = [
     "WorkbenchError",
     "WorkspaceError",
     "WorkspaceLocked",
+    "WorkspaceSuspended",
     "WorkspaceTooNew",
 ]
 

@@ -422,7 +422,7 @@ class HomeScreen(WorkbenchScreen):
         if self.plan is not None and self.plan.annotation is None:
             return [("app.jobs", f"agents: no run can be started; {what}")]
         if self.plan is not None and self.plan.problem and not self.context.jobs.model_chosen:
-            return [("home.annotate", f"agents: choose a model, none is set; {what}")]
+            return [("home.annotate", f"agents: choose a model; {what}")]
         return [("home.annotate", f"let the agents label {what}")]
 
     # -- the cursor -----------------------------------------------------------------------------------

@@ -237,7 +237,7 @@ async def test_the_panels_say_what_the_reports_say_and_follow_what_happens(works
         assert "3.36k tokens · $0.0008" in words
         assert list(steps(app)) == ["Enter", "2", "4", "g", "Tab"]
         assert "judge q/4 “query 4”" in steps(app)["Enter"]
-        assert "choose a model, none is set" in steps(app)["g"]
+        assert "choose a model; 2 pairs" in steps(app)["g"]
 
         # Keys without effect are not named, and say why they have none.
         await pilot.resize_terminal(120, 40)

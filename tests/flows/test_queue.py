@@ -256,7 +256,11 @@ async def test_a_digit_lists_a_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert read(screen)
             assert said(app, "#progress").startswith("[0 all ░░░░ 0/6]  1 pairs ░░░░ 0/1  ")
             assert lines(app)[0].split()[:2] == ["you", "item"]
-            assert {line.split()[-1] for line in lines(app)[1:] if line.strip()} == {"p", "c", "r"}
+            assert {line.split()[-1] for line in lines(app)[1:] if line.strip()} == {
+                "pair",
+                "completion",
+                "question",
+            }
             await pilot.press("4")
             assert notices(app) == ["There are items of 3 kinds."]
             assert screen.queue_query.wanted == QueueFilter()

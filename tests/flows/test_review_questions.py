@@ -112,7 +112,7 @@ async def test_keys_that_are_no_values_do_what_they_do_elsewhere(kinds: Workspac
         assert said(app) == "5 is not an answer here. Its keys: 1 match · 0 no match."
         await settled(pilot.app)
         assert not [row for row in given(kinds) if row[0] == 1]
-        await pilot.press("ctrl+p", *"review.label")
+        await pilot.press("ctrl+p", *"give the label")
         assert "Give the label 1 match." in screen_text(app)
         assert app.screen.query_one(OptionList).option_count == 2
         await pilot.press("escape")
