@@ -57,7 +57,13 @@ def workbench(path: Path, *options: str) -> list[str]:
 
 def of_checkout(checkout: Path) -> dict[str, str]:
     """Return the environment in which the packages of a checkout are imported."""
-    return {"PYTHONPATH": str(checkout), "PYTHONDONTWRITEBYTECODE": ""}
+    # Without the last one the packages of the present folder come first.
+    paths = (checkout, checkout / "benchmarks")
+    return {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONSAFEPATH": "1",
+    }
 
 
 def start_and_type(command: list[str], env: Mapping[str, str], *steps: tuple[str, str]) -> list[float]:
@@ -84,7 +90,7 @@ def measure_start(path: Path, rounds: int, checkouts: Mapping[str, Path]) -> Non
         for name, checkout in checkouts.items():
             env, told = of_checkout(checkout), stages[name]
             listed, searching = start_and_type(command, env, ("/", "part of the item"))
-            _, item, counted = start_and_type(command, env, ("\r", "pair · pair-"), ("", " left "))
+            _, item, counted = start_and_type(command, env, ("\r", "pair · pair-"), ("", " today · "))
             told.setdefault("start to the queue's lines", []).append(listed)
             told.setdefault("start to the first key's effect", []).append(searching)
             told.setdefault("start to the first item opened", []).append(item)
