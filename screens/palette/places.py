@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.screen import Screen
 
-from screens.commands import Command, CommandScope, command_named, commands_of
+from screens.commands import Command, CommandScope, command_named, commands_of, label_key
 from screens.workbench_screen import WorkbenchScreen, scopes_of
 from store.policy.scope import Shows
 
@@ -171,6 +171,11 @@ ELSEWHERE: tuple[tuple[Place, tuple[str, ...]], ...] = (
 )
 """The actions of a screen that are of use from elsewhere: the screen is opened for them."""
 
+_COMMON = frozenset(
+    ("back", "leave", "open", "pane", "refresh", "save", "next", "previous", "follow", "items", "part")
+)
+"""The verbs of commands that say nothing away from their screen."""
+
 NEEDS: dict[str, Shows] = {
     **dict.fromkeys(
         (
@@ -182,6 +187,10 @@ NEEDS: dict[str, Shows] = {
     ),
     **dict.fromkeys(("home.adjudicate", "home.splits", "splits.new"), Shows.OTHERS),
     **dict.fromkeys(("home.disagreements", "queue.run"), Shows.LISTS),
+    **dict.fromkeys(
+        ("review.accept", "review.reason", "review.compare", "review.other_run", "review.failure"),
+        Shows.AGENTS,
+    ),
 }
 """What a rater must be allowed to see for a command to be of use."""
 
@@ -258,6 +267,24 @@ async def go_to(app: App[Any], navigator: Navigator, place: Place) -> bool:
             keep()
         app.pop_screen()
     return True
+
+
+def named_elsewhere(place: Place) -> tuple[Command, ...]:
+    """Return the commands of a place that its line of keys names, but for those of every list or form.
+
+    Those of SQL are about the statement that is typed there.
+    """
+    return tuple(
+        command
+        for command in commands_of(*(scope for scope in place.scopes if scope != "sql"))
+        if command.on_line and label_key(command) is None and command.id.partition(".")[2] not in _COMMON
+    )
+
+
+async def go_and_name(app: App[Any], navigator: Navigator, place: Place, tell: Callable[[], object]) -> None:
+    """Show a place, and say how one of its commands is given there: it needs what is on that screen."""
+    if await go_to(app, navigator, place) and isinstance(app.screen, WorkbenchScreen):
+        app.screen.once_ready(tell)
 
 
 async def do_elsewhere(app: App[Any], navigator: Navigator, place: Place, command: Command) -> None:

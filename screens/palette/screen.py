@@ -22,15 +22,18 @@ from screens.help import help_on, hint, key_name, keys_of
 from screens.palette.entry import EXACT, FOUND, SURE, Entry, ranked
 from screens.palette.places import (
     ELSEWHERE,
+    HOME,
     PLACES,
     QUEUE,
     Place,
     close_dialogs,
     do_elsewhere,
+    go_and_name,
     go_to,
     is_possible_elsewhere,
     may_open,
     may_use,
+    named_elsewhere,
 )
 from screens.threads import Soon, in_thread
 from screens.widgets.line_input import LineInput
@@ -168,6 +171,15 @@ class Palette(ModalScreen[None]):
             for command in map(command_named, names):
                 if command.scope not in scopes and is_possible_elsewhere(context, app, at, command):
                     yield self._entry_elsewhere(at, command)
+        for place in PLACES:
+            if place not in (HOME, QUEUE) and may_open(context, app, place):
+                for command in named_elsewhere(place):
+                    if (
+                        command.scope not in scopes
+                        and command.id not in opening
+                        and may_use(context, command)
+                    ):
+                        yield self._entry_named(place, command)
         yield Entry("theme", "Choose the colours.", app.search_themes)
         # What has no place in the line of keys, such as moving in a list.
         yield from moving
@@ -203,6 +215,12 @@ class Palette(ModalScreen[None]):
         run = partial(do_elsewhere, self.app, self._navigator, place, command)
         key = key_name(keys_of(command, self.context.settings).split(",")[0])
         return Entry(command.label, command.help, run, f"{key} · {WHERE[place.scopes[0]]}")
+
+    def _entry_named(self, place: Place, command: Command) -> Entry:
+        key, where = key_name(keys_of(command, self.context.settings).split(",")[0]), WHERE[place.scopes[0]]
+        tell = partial(self.context.notices.show, where, f"{key} does it here: {command.help}")
+        run = partial(go_and_name, self.app, self._navigator, place, tell)
+        return Entry(command.label, command.help, run, f"{key} · {where}")
 
     def _key_to(self, place: Place) -> str:
         """Return the key that opens a place, and on which screen; empty where none does."""

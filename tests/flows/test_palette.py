@@ -241,6 +241,18 @@ async def test_queries_and_items_are_found_by_words_and_by_id(workspace: Workspa
         assert not [line for line in await typed(pilot, "q") if line.startswith("q1/")]
 
 
+async def test_an_action_of_another_screen_leads_there_and_is_named(workspace: Workspace) -> None:
+    app = full_app(workspace)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(app)
+        assert (await typed(pilot, "comment"))[0].split()[-3:] == ["m", "·", "Review"]
+        review = await go(pilot, "comment")
+        assert isinstance(review, ReviewScreen)
+        await settled(app)
+        assert "m does it here: Write a comment on the item." in review.shared.message
+        assert not review.query_one(f"#{COMMENT}").display
+
+
 async def test_an_item_takes_the_place_of_the_review_and_its_drafts(workspace: Workspace) -> None:
     app = full_app(workspace)
     async with app.run_test(size=SIZE) as pilot:
