@@ -2,8 +2,8 @@
 
     python benchmarks/screen_speed.py [PAIRS] [--rounds N] [--before CHECKOUT]
 
-Each figure stands beside what it is compared with in the same run; with --before so do those of another checkout,
-measured in turn. Goals: start to a usable queue under 1 s and at most twice an empty Textual app that opens the same
+Each figure is printed with its reference, measured in the same run. With --before, another checkout is measured in
+turn with this one. Goals: start to a usable queue under 1 s and at most twice an empty Textual app that opens the same
 file, to the first item at most three times; a jump, and groups, under 0.1 s; key to the
 next item painted under 50 ms for 95 of 100 keys, idle, while importing, annotating and searching, and beside
 three works (two runs of agents, a candidate search). Reporting is `workbench report agreement` as a command, in a

@@ -19,9 +19,15 @@ from textual.app import App
 from textual.driver import Driver
 from textual.message import Message
 
-from screens.cancelling import ASKED_SECONDS, copy_or_cancel
 from screens.commands import CommandScope, bindings, command_named, key_map
 from screens.context import AppContext, ReviewSession, ScreenContext
+from screens.control_keys import (
+    ASKED_SECONDS,
+    copy_or_cancel,
+    leave_to_field,
+    suspend,
+    why_not_suspended,
+)
 from screens.external_programs import ExternalPrograms
 from screens.first_item import import_for_first_item
 from screens.garbage_collection import collect_when_idle, freeze_existing
@@ -31,7 +37,6 @@ from screens.jobs.jobs import JobReported, Jobs
 from screens.notices import Notices
 from screens.run_choice import RunChoice
 from screens.session_recorder import KEY_SECONDS, SessionRecorder, UndoResult
-from screens.suspending import leave_to_field, suspend, why_not_suspended
 from screens.test_runner import TestRunner
 from screens.threads import Deliver, in_parts
 from screens.workbench_screen import WorkbenchScreen, scopes_of
@@ -508,8 +513,8 @@ class WorkbenchApp(App[None]):
     def open_item(self, item_id: int) -> None:
         """Review all items in the order of the queue, from one of them on.
 
-        Not read in a thread, so that the next key reaches the review; of 412,080 items it takes 40 ms. A
-        review that is open is left: its drafts are taken over.
+        Not read in a thread, so that the next key reaches the review. A review that is open is closed first:
+        two at once would overwrite each other's drafts.
         """
         import_for_first_item()
         from screens.review.screen import ReviewScreen

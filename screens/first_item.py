@@ -1,4 +1,7 @@
-"""What the first item needs beyond the first screen: modules whose import takes longer than a start."""
+"""Imports the modules of the first item behind the first screen, in one thread at a time.
+
+A module of its own, since both the app and the queue call it before any of them is imported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the tests of a run came out: one count, and one wording of it, for all screens and commands."""
+"""Counts of the tests of a run by outcome, and their wording on all screens and in all commands."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def passes_on_stub(test: Outcome) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """How many tests of a run came out in which way.
+    """Counts of the tests of a run by outcome.
 
     Attributes:
         passed: Those that passed, whether they discriminate or not.

@@ -241,7 +241,7 @@ class ExecutionReport:
 
     @property
     def counts(self) -> OutcomeCounts:
-        """How many of its tests came out in which way."""
+        """The counts of its tests by outcome."""
         return OutcomeCounts.of(self.outcomes)
 
     @property

@@ -64,7 +64,7 @@ def read_next_guide(context: ScreenContext) -> NextGuide | None:
 
 
 class GuideBox(Vertical):
-    """What is asked next, its scale with keys and meanings, and as much of its guide as there is room for."""
+    """The next question, its scale with keys and meanings, and as much of its guide as fits."""
 
     DEFAULT_CSS = """
     GuideBox {

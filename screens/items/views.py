@@ -400,7 +400,7 @@ class ItemView:
 
     @property
     def outcomes(self) -> tuple[OutcomeView, ...]:
-        """What the tests of the run that is shown came to."""
+        """The results of the tests of the run that is shown."""
         return self.runs[self.run].tests if self.runs else ()
 
     @property

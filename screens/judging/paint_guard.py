@@ -288,10 +288,7 @@ class PaintGuard:
 
     def suspended(self) -> None:
         """Take nothing for seen while another screen covers this one; below a dialog it is seen."""
-        if not is_in_sight(self._screen):
-            self.await_paint("item")
-        if self.on_screen is not None and self.on_screen.settled_at > time.monotonic():
-            self.on_screen = replace(self.on_screen, settled_at=NOT_SEEN)
+        self._hide(covered=not is_in_sight(self._screen))
 
     def given_away(self) -> None:
         """Take nothing for seen while the shell has the terminal."""
@@ -304,8 +301,9 @@ class PaintGuard:
         self._hide()
         self.resumed()
 
-    def _hide(self) -> None:
-        self.await_paint("item")
+    def _hide(self, *, covered: bool = True) -> None:
+        if covered:
+            self.await_paint("item")
         if self.on_screen is not None and self.on_screen.settled_at > time.monotonic():
             self.on_screen = replace(self.on_screen, settled_at=NOT_SEEN)
 

@@ -1,4 +1,4 @@
-"""What the palette lists, and how well it answers to what is typed."""
+"""The entries of the palette, and their scores for a typed text."""
 
 from __future__ import annotations
 

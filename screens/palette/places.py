@@ -192,7 +192,7 @@ NEEDS: dict[str, Shows] = {
         Shows.AGENTS,
     ),
 }
-"""What a rater must be allowed to see for a command to be of use."""
+"""The permission that a command needs, by its id; commands that need none are left out."""
 
 
 def may_use(context: ScreenContext, command: Command) -> bool:

@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 LEAST = 2
 """From so many characters on, queries and items are searched."""
 REST_SECONDS = 0.1
-"""How long after the last key they are."""
+"""Seconds after the last key before the search begins."""
 MOST_ITEMS, MOST_GROUPS = 20, 10
-"""How many items, and queries or prompts of a kind, are listed at most."""
+"""The most items, and the most queries or prompts of a kind, that are listed."""
 LISTED = 60
-"""How many entries are listed at most where something is typed."""
+"""The most entries that are listed for a typed text."""
 LABEL_CELLS, ID_CELLS, MIN_CELLS = 20, 36, 50
 """Cells of a label, which a long id may exceed by some; those of a line at least."""
 

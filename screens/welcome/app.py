@@ -10,11 +10,17 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
 
-from screens.cancelling import ASKED_SECONDS, copy_or_cancel
 from screens.commands import BEFORE_A_WORKSPACE, binding, commands_of, key_map
+from screens.control_keys import (
+    ASKED_SECONDS,
+    UNDO_KEY,
+    copy_or_cancel,
+    leave_to_field,
+    suspend,
+    why_not_suspended,
+)
 from screens.help import first_key
 from screens.keys_screen import KeysScreen
-from screens.suspending import UNDO_KEY, leave_to_field, suspend, why_not_suspended
 from screens.welcome.choice import Chosen, FirstRun
 from screens.welcome.screen import WelcomeScreen
 

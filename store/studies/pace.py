@@ -1,4 +1,4 @@
-"""How long a question takes under each condition: as it took in the workspace, or as it is assumed."""
+"""Seconds a question takes under each condition: measured in the workspace, or assumed."""
 
 from __future__ import annotations
 

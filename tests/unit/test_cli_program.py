@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from io import StringIO
@@ -107,7 +106,6 @@ def test_a_shell_completes_commands_options_and_files(tmp_path):
     assert (tmp_path / "study.duckdb").stat().st_size == 0
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_completion_is_installed_for_the_shell_that_asks(tmp_path):
     (tmp_path / "study.duckdb").touch()
     program = tmp_path / "workbench"

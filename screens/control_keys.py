@@ -1,11 +1,14 @@
-"""What Ctrl+C does before it quits: copies what is selected, or cancels what is open."""
+"""Ctrl+C and Ctrl+Z: copying or cancelling before quitting, and suspending to the shell."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
 from textual import events
+from textual.actions import SkipAction
 from textual.app import App
 from textual.screen import Screen
 
@@ -13,7 +16,10 @@ from screens.clipboard import to_clipboard, to_file
 from screens.commands import COMMANDS
 
 ASKED_SECONDS = 5.0
-"""How long a second press of the key that asked whether to quit does so: as long as the notice is shown."""
+"""Seconds in which a second press of the key quits; the notice that asks is shown as long."""
+
+UNDO_KEY = "ctrl+z"
+"""The key that undoes in a field of text, whichever key suspends."""
 
 _CLOSING = frozenset(
     command.id
@@ -75,3 +81,33 @@ def _closing_key(screen: Screen[Any]) -> str:
     if keys:
         return "escape" if "escape" in keys else keys[0]
     return "escape" if screen.is_modal else ""
+
+
+def leave_to_field(app: App[Any], key: str) -> None:
+    """Leave the key that was pressed to the text field that has the focus, where it undoes.
+
+    Raises:
+        SkipAction: There is such a field.
+    """
+    # Not imported before the first screen.
+    from textual.widgets import Input, TextArea
+
+    if key == UNDO_KEY and isinstance(app.focused, Input | TextArea):
+        raise SkipAction
+
+
+def why_not_suspended(app: App[Any]) -> str:
+    """Return why the app cannot be suspended here, as a sentence; empty where it can."""
+    driver = app._driver
+    if driver is None or not driver.can_suspend or not hasattr(signal, "SIGTSTP"):
+        return "This terminal has no shell to go to."
+    if os.getpgrp() == os.getsid(0):
+        # Nobody would take the terminal, and nobody could wake the app.
+        return "No shell with job control has started the app, so that nothing could bring it back."
+    return ""
+
+
+def suspend(app: App[Any]) -> None:
+    """Stop the process until the shell continues it; the driver gives the terminal back before."""
+    app.app_suspend_signal.publish(app)
+    os.kill(os.getpid(), signal.SIGTSTP)
